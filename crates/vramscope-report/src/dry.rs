@@ -35,6 +35,8 @@ pub struct DryRun {
     pub is_searching: bool,
     /// Functions of Nvidia's libraries that were called and are not there.
     pub unknown: Vec<String>,
+    /// Loaded files with a CUDA runtime of their own, which a dry run does not reach.
+    pub own_runtimes: Vec<String>,
     /// `steps` if the program was ended after a number of steps.
     pub ended: Option<String>,
     /// The line of the program that ran when it was ended from outside.
@@ -192,6 +194,12 @@ fn notes(dry: &DryRun, sidecar: &Sidecar) -> Vec<String> {
             "cudnn.benchmark tries plans in the first pass of each shape, which takes memory"
                 .into(),
         );
+    }
+    if !dry.own_runtimes.is_empty() {
+        notes.push(format!(
+            "has a CUDA runtime of its own, which a dry run does not reach: {}",
+            dry.own_runtimes.join(", ")
+        ));
     }
     if !dry.unknown.is_empty() {
         let shown: Vec<&str> = dry.unknown.iter().take(MAX_LINES).map(String::as_str).collect();

@@ -102,6 +102,15 @@ class Process:
             part.write_text(text, encoding="utf-8")
             part.replace(path)
 
+    def _loaded_runtimes(self) -> list[str]:
+        """Names of the loaded files with a CUDA runtime of their own."""
+        try:
+            with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+                maps = file.read()
+        except OSError:
+            return []
+        return [os.path.basename(path) for path in self._settings.own_runtimes if path in maps]
+
     def _facts(self) -> dict[str, Any]:
         """What the recording is of, for the file beside it."""
         notes = _lines(self._settings.notes)
@@ -116,6 +125,7 @@ class Process:
                 "cudnn": _cudnn(notes),
                 "is_searching": "cudnn_benchmark" in notes,
                 "unknown": unknown[:20],
+                "own_runtimes": self._loaded_runtimes(),
                 "ended": self._ended,
                 "at": failure.place(self._torch),
             }

@@ -280,6 +280,7 @@ def _prepare(
         output=None if output is None else os.path.abspath(output),
         core=core,
         shims=shims["files"],
+        own_runtimes=[refused["file"] for refused in shims["refused"]],
         gpu=program.gpu,
         memory_bytes=gpu["total_bytes"],
         cuda=shims["cuda"],

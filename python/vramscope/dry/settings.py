@@ -28,6 +28,8 @@ class Settings:
     #: The library that answers for the driver, and the files with the names of Nvidia's libraries.
     core: str
     shims: list[str]
+    #: Files with a CUDA runtime of their own, which a dry run does not reach.
+    own_runtimes: list[str]
     #: The GPU, as the user named it, and the memory of the device in bytes.
     gpu: str
     memory_bytes: int
