@@ -330,6 +330,7 @@ impl Redaction {
             read,
             cudnn,
             unknown,
+            own_runtimes,
             ended,
             at,
             memory_bytes: _,
@@ -370,7 +371,7 @@ impl Redaction {
         if let Some(at) = at {
             line(at);
         }
-        for name in unknown {
+        for name in unknown.iter_mut().chain(own_runtimes) {
             *name = self.hash(name);
         }
     }
