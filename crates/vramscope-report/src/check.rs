@@ -103,6 +103,11 @@ impl Expression {
     /// # Errors
     /// The text is not an expression. The error is a message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
+        if text.trim() == "oom" {
+            let text = text.trim().to_owned();
+            let amount = Amount::Value(0);
+            return Ok(Self { text, metric: Metric::Ooms, operator: Operator::More, amount });
+        }
         let error = |what: String| format!("--fail-on '{text}': {what}");
         let is_operator = ['<', '>'];
         // A site may contain these characters, as in `<module>`.
@@ -131,7 +136,7 @@ impl Expression {
                 error(format!(
                     "unknown metric {:?}. Expected peak, requested, active, allocated or reserved \
                      (with .start, .peak or .end), blocks, ooms, findings (with .high, .medium or \
-                     .low), or site:TEXT with blocks or bytes",
+                     .low), or site:TEXT with blocks or bytes; or oom alone",
                     name.trim()
                 ))
             })?
@@ -385,6 +390,7 @@ mod tests {
         assert!(holds("reserved > 1.5 KiB", 0, 1537) && !holds("reserved > 1.5KiB", 5000, 1536));
         assert!(holds("requested.end>-10", 100, 95) && !holds("requested.end>-10", 100, 90));
         assert!(holds("ooms>0", 3, 1) && !holds("ooms>0", 3, 0));
+        assert!(holds(" oom ", 0, 1) && !holds("oom", 3, 0));
         assert!(holds("findings>+0", 1, 2) && !holds("findings>+0", 2, 2));
         assert!(holds("peak<=20GiB", 0, 20 << 30) && !holds("peak<20GiB", 0, 20 << 30));
     }

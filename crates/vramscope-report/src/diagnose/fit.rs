@@ -298,6 +298,7 @@ mod tests {
                 MAX_HEADLINES.min(list + 1)
             ],
             headlines_omitted: None,
+            dry: None,
             memory: Some(MemorySummary {
                 event: i64::MAX,
                 reserved: Bytes(u64::MAX),
