@@ -88,7 +88,8 @@ fn read(folder: &Path) -> Result<Option<Written>, Error> {
     if !written.files.iter().all(|file| file.is_file()) {
         return Ok(None);
     }
-    let file = fs::File::options().append(true).open(&summary).map_err(io_error("open", &summary))?;
+    let file =
+        fs::File::options().append(true).open(&summary).map_err(io_error("open", &summary))?;
     file.set_modified(SystemTime::now()).map_err(io_error("change the time of", &summary))?;
     Ok(Some(written))
 }

@@ -156,8 +156,7 @@ impl<'a> Shim<'a> {
             writer.reserve_dynamic_symbol_index();
         }
         let symbols = writer.dynamic_symbol_count();
-        let definitions =
-            if tables.versions.is_empty() { 0 } else { 1 + tables.versions.len() };
+        let definitions = if tables.versions.is_empty() { 0 } else { 1 + tables.versions.len() };
         let count = self.functions.len();
         writer.reserve_file_header();
         writer.reserve_program_headers(SEGMENTS);

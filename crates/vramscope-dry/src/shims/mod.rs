@@ -164,8 +164,11 @@ fn targets_of<'a>(names: &'a Names, known: &BTreeSet<String>) -> BTreeMap<&'a st
 fn functions<'a>(names: &'a Names, targets: &'a BTreeMap<&str, String>) -> Vec<Function<'a>> {
     let all = names.iter().flat_map(|(name, versions)| {
         let target = targets.get(name.as_str()).map(String::as_str);
-        let function =
-            move |version: &'a Option<String>| Function { name, version: version.as_deref(), target };
+        let function = move |version: &'a Option<String>| Function {
+            name,
+            version: version.as_deref(),
+            target,
+        };
         versions.iter().map(function)
     });
     all.collect()

@@ -93,7 +93,11 @@ fn cudnn_by_header(package: &Path) -> Option<i32> {
                 if is_it { words.next()?.parse::<i32>().ok() } else { None }
             })
         };
-        version_of_cudnn([number("CUDNN_MAJOR")?, number("CUDNN_MINOR")?, number("CUDNN_PATCHLEVEL")?])
+        version_of_cudnn([
+            number("CUDNN_MAJOR")?,
+            number("CUDNN_MINOR")?,
+            number("CUDNN_PATCHLEVEL")?,
+        ])
     })
 }
 
@@ -167,7 +171,9 @@ mod tests {
         let lib = package.join("lib");
         assert_eq!(cudnn(folder.path()), Some((lib.clone(), 91_002)));
         let header = |minor| {
-            format!("#define CUDNN_MAJOR 9\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL 1\n")
+            format!(
+                "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL 1\n"
+            )
         };
         let file = package.join("include/cudnn_version.h");
         fs::write(&file, header(19)).unwrap();
