@@ -461,7 +461,7 @@ mod tests {
         let text = "del:a%2Cb/train.py:12, device_memory:H100, batch:0.5, max_split_size_mb: 64, \
                     expandable_segments:False";
         let options = Options::parse(text).expect("right options");
-        let bytes = 81_008_u64 << 20;
+        let bytes = 81_079_u64 << 20;
         assert_eq!(
             options.to_string(),
             format!(

@@ -119,7 +119,7 @@ pub enum RunResponse {
         id: u32,
         /// What PyTorch can have on it, in bytes; null for a wrong text.
         bytes: Option<f64>,
-        /// The GPU in words: `H100, 78.61 GiB`; or what is wrong with the text.
+        /// The GPU in words: `H100, 78.68 GiB`; or what is wrong with the text.
         text: String,
         /// The names that are known.
         names: Vec<String>,

@@ -279,6 +279,6 @@ fn a_newer_usual_table_cancels_the_older_one_in_the_midst_of_its_work() {
     let Response::View { id: 2, answer: Answer::UsualScenarios(table) } = reply.response else {
         panic!("{:?}", reply.response)
     };
-    assert_eq!(table.rows[0].record.device_memory, Some(Bytes(143_075 << 20)));
+    assert_eq!(table.rows[0].record.device_memory, Some(Bytes(143_156 << 20)));
     assert!(session.step().is_none());
 }

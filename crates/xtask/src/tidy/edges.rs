@@ -4,9 +4,11 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 /// Every crate of the product with all crates of the product that it depends on. An edge that is
 /// missing here may not be added to a manifest, and an edge that no manifest has may not stay here.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 18] = [
     ("vramscope-units", &[]),
     ("vramscope-allocator", &[]),
+    ("vramscope-gpus", &[]),
+    ("vramscope-dry", &["vramscope-gpus"]),
     ("vramscope-holders", &[]),
     ("vramscope-pickle", &[]),
     ("vramscope-snapshot", &["vramscope-pickle", "vramscope-units"]),
@@ -28,7 +30,13 @@ const EDGES: [(&str, &[&str]); 16] = [
     ),
     (
         "vramscope-report",
-        &["vramscope-inference", "vramscope-snapshot", "vramscope-trace", "vramscope-units"],
+        &[
+            "vramscope-gpus",
+            "vramscope-inference",
+            "vramscope-snapshot",
+            "vramscope-trace",
+            "vramscope-units",
+        ],
     ),
     (
         "vramscope-dataset",
@@ -60,6 +68,8 @@ const EDGES: [(&str, &[&str]); 16] = [
         &[
             "vramscope-cli",
             "vramscope-dataset",
+            "vramscope-dry",
+            "vramscope-gpus",
             "vramscope-holders",
             "vramscope-inference",
             "vramscope-report",

@@ -800,7 +800,7 @@ id: number,
  */
 bytes: number | null, 
 /**
- * The GPU in words: `H100, 78.61 GiB`; or what is wrong with the text.
+ * The GPU in words: `H100, 78.68 GiB`; or what is wrong with the text.
  */
 text: string, 
 /**
