@@ -11,5 +11,7 @@ mod abi;
 #[cfg(target_os = "linux")]
 mod cudnn;
 #[cfg(target_os = "linux")]
+mod notes;
+#[cfg(target_os = "linux")]
 mod settings;
 pub mod shims;
