@@ -9,9 +9,29 @@
 #[cfg(target_os = "linux")]
 mod abi;
 #[cfg(target_os = "linux")]
+mod attributes;
+#[cfg(target_os = "linux")]
 mod cudnn;
+#[cfg(target_os = "linux")]
+mod device;
+#[cfg(target_os = "linux")]
+mod driver;
+#[cfg(target_os = "linux")]
+mod errors;
+#[cfg(target_os = "linux")]
+mod libraries;
+#[cfg(target_os = "linux")]
+mod lookup;
+#[cfg(target_os = "linux")]
+mod memory;
 #[cfg(target_os = "linux")]
 mod notes;
 #[cfg(target_os = "linux")]
+mod report;
+#[cfg(target_os = "linux")]
+mod runtime;
+#[cfg(target_os = "linux")]
 mod settings;
 pub mod shims;
+#[cfg(target_os = "linux")]
+mod tables;

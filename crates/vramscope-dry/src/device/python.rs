@@ -1,0 +1,31 @@
+//! Functions for the Python side of a dry run.
+
+use super::{device_count, devices, is_mapped, ranges};
+
+/// 1: device memory is mapped, so that small values are true. 0: values are not computed.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn dry_has_values() -> i32 {
+    i32::from(is_mapped())
+}
+
+/// Changes the memory of each device, in MiB.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn dry_set_capacity_mb(mib: u64) {
+    devices().set_capacity(mib << 20);
+}
+
+/// Writes the ranges that device memory lies in, and returns their number. `places` has room for
+/// `count` ranges of two numbers each: the first address and the last.
+///
+/// # Safety
+///
+/// `places` has the room.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn dry_ranges(places: *mut u64, count: i32) -> i32 {
+    let ranges = ranges(device_count());
+    for (index, (first, end)) in ranges.iter().enumerate().take(count.max(0) as usize) {
+        // SAFETY: the caller promises the room.
+        unsafe { places.add(2 * index).cast::<[u64; 2]>().write([*first, end - 1]) };
+    }
+    ranges.len() as i32
+}
