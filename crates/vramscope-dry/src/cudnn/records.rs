@@ -6,8 +6,8 @@
 use super::names::{attribute, element};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A descriptor of the caller. Only its address counts.
 pub(super) type Descriptor = *mut c_void;
@@ -21,10 +21,10 @@ pub(super) struct Record {
     /// The kind of the descriptor, a number of [`super::names::kind`].
     pub(super) kind: c_int,
     state: Mutex<State>,
-    /// Of a graph: how many of its plans ran.
-    ran: AtomicUsize,
-    /// Of a plan: how many other plans of its graph ran before it.
-    turn: OnceLock<usize>,
+    /// Of a graph: the plan that ran first, by the address of its record, and when.
+    begun: OnceLock<(usize, Instant)>,
+    /// Of a graph: how long the first plan had the device, at most.
+    first: OnceLock<Duration>,
 }
 
 #[derive(Clone, Default)]
@@ -130,13 +130,17 @@ impl Record {
             .or_else(|| self.record(attribute::CONFIG_ENGINE)?.record(attribute::ENGINE_GRAPH))
     }
 
-    /// Counts a run of this plan. Returns how many other plans of its graph ran before its first
-    /// run: more than 0 in a search for the fastest.
-    pub(super) fn run(&self) -> usize {
-        *self.turn.get_or_init(|| {
-            let graph = self.record(attribute::PLAN_CONFIG).and_then(|config| config.graph());
-            graph.map_or(0, |graph| graph.ran.fetch_add(1, Ordering::Relaxed))
-        })
+    /// Notes a run of this plan. In a search for the fastest plan of a graph, returns how long this
+    /// one must take to be slower than the plan that ran first.
+    pub(super) fn run(&self) -> Option<Duration> {
+        let graph = self.record(attribute::PLAN_CONFIG)?.graph()?;
+        let me = std::ptr::from_ref(self) as usize;
+        let (first, begin) = graph.begun.get_or_init(|| (me, Instant::now()));
+        if *first == me {
+            return None;
+        }
+        // All runs of the first plan were before the first run of the second one.
+        Some(*graph.first.get_or_init(|| begin.elapsed()))
     }
 }
 
@@ -175,6 +179,7 @@ mod tests {
     use super::{Values, create, find, forget};
     use crate::cudnn::names::{attribute, kind};
     use std::sync::Arc;
+    use std::time::Duration;
 
     #[test]
     fn record_lives_while_another_names_it() {
@@ -192,10 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn run_counts_other_plans_of_the_graph() {
+    fn run_makes_later_plans_slower_than_the_first() {
         let (graph, config) = (create(kind::GRAPH), create(kind::CONFIG));
         find(config).expect("a living descriptor").become_result(find(graph), 0);
-        let plans = [create(kind::PLAN), create(kind::PLAN)].map(|plan| {
+        let [one, two, three] = [(); 3].map(|()| {
+            let plan = create(kind::PLAN);
             let record = find(plan).expect("a living descriptor");
             record.set(attribute::PLAN_CONFIG, Values::Records(vec![find(config)]));
             forget(plan);
@@ -203,6 +209,10 @@ mod tests {
         });
         forget(graph);
         forget(config);
-        assert_eq!([&plans[1], &plans[0], &plans[1]].map(|plan| plan.run()), [0, 1, 0]);
+        assert_eq!((two.run(), two.run()), (None, None));
+        std::thread::sleep(Duration::from_millis(2));
+        let time = one.run();
+        assert!(time >= Some(Duration::from_millis(2)), "{time:?}");
+        assert_eq!((three.run(), one.run(), two.run()), (time, time, None));
     }
 }
