@@ -9,7 +9,7 @@ use object::{Endianness, elf};
 use std::collections::BTreeSet;
 
 /// Symbols that a bucket of the hash table has on average.
-const SYMBOLS_PER_BUCKET: usize = 2;
+const SYMBOLS_PER_BUCKET: u32 = 2;
 /// The index of the first version. 0 is for local symbols, 1 for those without a version.
 const FIRST_VERSION: u16 = 2;
 /// Loaded segments, the dynamic segment, the stack.
@@ -163,7 +163,7 @@ impl<'a> Shim<'a> {
         let dynsym = writer.reserve_dynsym() as u64;
         let versym = if definitions > 0 { writer.reserve_gnu_versym() as u64 } else { 0 };
         let verdef = writer.reserve_gnu_verdef(definitions, definitions) as u64;
-        let hash = writer.reserve_hash(self.buckets(symbols), symbols) as u64;
+        let hash = writer.reserve_hash(buckets(symbols), symbols) as u64;
         let relocations = writer.reserve_relocations(count, true) as u64;
         let dynstr = writer.reserve_dynstr() as u64;
         let names = writer.reserve(tables.names.len(), 1) as u64;
@@ -186,11 +186,6 @@ impl<'a> Shim<'a> {
             dynamic,
             end,
         }
-    }
-
-    #[expect(clippy::unused_self, reason = "a part of the shim as the others are")]
-    fn buckets(&self, symbols: u32) -> u32 {
-        (symbols / SYMBOLS_PER_BUCKET as u32).max(1)
     }
 
     fn write_symbols(
@@ -257,7 +252,7 @@ impl<'a> Shim<'a> {
         let symbols = writer.dynamic_symbol_count();
         let first = 1 + tables.targets.len();
         // Undefined symbols need no entry: no one looks for them here.
-        writer.write_hash(self.buckets(symbols), symbols, |index| {
+        writer.write_hash(buckets(symbols), symbols, |index| {
             let function = self.functions.get((index as usize).checked_sub(first)?)?;
             Some(elf::hash(function.name.as_bytes()))
         });
@@ -306,6 +301,11 @@ impl<'a> Shim<'a> {
         writer.write_dynamic(elf::DT_FLAGS_1, elf::DF_1_NOW.into());
         writer.write_dynamic(elf::DT_NULL, 0);
     }
+}
+
+/// Buckets of the hash table.
+fn buckets(symbols: u32) -> u32 {
+    (symbols / SYMBOLS_PER_BUCKET).max(1)
 }
 
 fn write_segments(writer: &mut Writer<'_>, places: &Places, dynamics: usize) {

@@ -12,7 +12,8 @@ mod installed;
 mod owner;
 mod runtime;
 mod stub;
-#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tests;
 mod torch;
 

@@ -1,8 +1,11 @@
 //! Which library of Nvidia a soname or a function belongs to.
 
+/// Whether a library has a function of this name.
+type Test = fn(&str) -> bool;
+
 /// The libraries that shims stand for, with the test for names of their functions. The first test
 /// that accepts a name decides. Other libraries of cuDNN are not here: the user's own stay real.
-const LIBRARIES: [(&str, fn(&str) -> bool); 23] = [
+const LIBRARIES: [(&str, Test); 23] = [
     ("cuda", is_driver),
     ("nvidia-ml", |name| name.starts_with("nvml")),
     ("cufile", |name| name.starts_with("cuFile")),
