@@ -9,8 +9,10 @@ mod elf;
 mod emit;
 mod error;
 mod installed;
+mod layout;
 mod owner;
 mod runtime;
+mod source;
 mod stub;
 #[cfg(test)]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
