@@ -20,9 +20,9 @@ impl Limits {
     /// The limits of a compute capability. `None` for one that no device of the table has.
     ///
     /// Source: CUDA programming guide, "Technical Specifications per Compute Capability"
-    /// (docs.nvidia.com/cuda/cuda-programming-guide, appendix on compute capabilities). For 12.0 the
-    /// Blackwell tuning guide differs (32 blocks, 128 KiB); a profile of an RTX 5090 agrees with the
-    /// programming guide.
+    /// (docs.nvidia.com/cuda/cuda-programming-guide, appendix on compute capabilities). For 12.0
+    /// the Blackwell tuning guide differs: 32 blocks, 128 KiB. A public profile of an RTX 5090 has
+    /// the numbers of the programming guide.
     #[must_use]
     pub const fn of(capability: (u32, u32)) -> Option<Self> {
         let (kib, threads, blocks) = match capability {
@@ -31,7 +31,7 @@ impl Limits {
             (8, 0) => (164, 2048, 32),
             (8, 6) => (100, 1536, 16),
             (8, 9) | (12, 0) => (100, 1536, 24),
-            (9, 0) | (10, 0) => (228, 2048, 32),
+            (9 | 10, 0) => (228, 2048, 32),
             _ => return None,
         };
         let shared_memory = kib << 10;

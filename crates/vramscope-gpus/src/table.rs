@@ -3,24 +3,24 @@
 //! Sources of the columns:
 //!
 //! - **`mib`**: `total_memory` of `torch.cuda.get_device_properties`, or the "total capacity" of
-//!   PyTorch's out-of-memory messages. It depends on the driver and on ECC by up to 1 %. H100 (79.18
-//!   GiB) and H200 (139.80 GiB) were read on real devices with PyTorch 2.11; older drivers report
-//!   79.11 and 139.72 GiB. Of others the lowest usual reading is here.
-//! - **`multiprocessors`**, **`clock_mhz`**, **`memory_mhz`**, **`bus_bits`**: Nvidia's architecture
-//!   whitepapers (Volta, Turing, GA100, GA102, Ada, Hopper, Blackwell) and data sheets. Clocks are
-//!   boost clocks, which `deviceQuery` reports as "GPU Max Clock rate"; factory settings of a card
-//!   may be higher. The memory clock is half the data rate of a pin.
-//! - **`l2_kib`**: `deviceQuery`, `nvbench` or `L2_cache_size`, which can differ from the data sheet.
-//!   The H200 reports 60 MiB, its data sheet says 50.
+//!   PyTorch's out-of-memory messages. Driver and ECC change it by about 1 %. H100 (79.18 GiB) and
+//!   H200 (139.80 GiB) were read on real devices with PyTorch 2.11. The others are readings that
+//!   users published, not checked again.
+//! - **`multiprocessors`**, **`clock_mhz`**, **`memory_mhz`**, **`bus_bits`**: whitepapers of
+//!   Nvidia's architectures (Volta, Turing, GA100, GA102, Ada, Hopper, Blackwell) and data sheets.
+//!   Clocks are boost clocks, which `deviceQuery` reports as "GPU Max Clock rate". Cards of other
+//!   makers may have higher ones. The memory clock is half the data rate of a pin. A test compares
+//!   it and the bus with the bandwidth of the data sheet.
+//! - **`l2_kib`**: `deviceQuery`, `nvbench` or `L2_cache_size`, else the whitepaper. PyTorch reports
+//!   60 MiB for the H200 and 126 for the B200.
 //!
-//! Readings in public: T4 (chiemon.github.io/2024/12/25), RTX 4090 (NVIDIA/nvbench#207), RTX 5090
-//! (NVIDIA/nccl#1637), L4 (bottlerocket-os/bottlerocket-kernel-kit#139), A100 40 GB
-//! (bottlerocket-os/bottlerocket#3873), V100 clocks (NVIDIA/nvidia-docker#914), B200
-//! (pytorch/ao#4002; drivers before 2026 report a bus of 8,192 bits). The H100 is the one of
-//! recordings with cuDNN 9.19.
+//! Public readings of whole rows: T4 (chiemon.github.io/2024/12/25), RTX 4090
+//! (NVIDIA/nvbench#207), RTX 5090 (NVIDIA/nccl#1637), L4
+//! (bottlerocket-os/bottlerocket-kernel-kit#139), A100 40 GB (bottlerocket-os/bottlerocket#3873),
+//! B200 (pytorch/ao#4002; older drivers report a bus of 8,192 bits). Clocks of the V100:
+//! NVIDIA/nvidia-docker#914. The H100 has the numbers of the JSON that cuDNN 9.19 planned with.
 //!
-//! Estimates: the clock of the B200 (no reading found; chipsandcheese.com names "similar to H100
-//! SXM"), and of the A10G, whose data sheet has no clock.
+//! Estimates: the clock of the B200 ("similar to the H100", chipsandcheese.com) and of the A10G.
 
 use crate::{CONTEXT, Gpu, Limits};
 

@@ -16,11 +16,12 @@ const SUMMARY: &str = "written.json";
 /// The name of a folder that is not complete starts with this.
 const INCOMPLETE: &str = ".new-";
 /// An incomplete folder of this age is left from a process that was stopped.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+const ABANDONED: Duration = Duration::from_hours(24);
 
-/// As [`super::write`] with [`Naming::Cache`], into a folder below `cache`. A later call finds it,
-/// unless PyTorch, another package with extensions, or `core` has changed. Keeps the last 8 folders.
-/// Safe beside other processes.
+/// As [`super::write`] with [`Naming::Cache`], into a folder below `cache`.
+///
+/// A later call finds it, unless PyTorch, another package with extensions, or `core` has changed.
+/// The cache keeps the 8 folders that were used last. Other processes may use it at the same time.
 ///
 /// # Errors
 ///

@@ -1,19 +1,16 @@
 //! Writes a shim: a shared library whose functions jump to functions of another one.
 
 use super::elf::Machine;
+use super::layout::{Places, SEGMENTS, Sections, write_segments};
 use object::write::StringId;
-use object::write::elf::{
-    FileHeader, ProgramHeader, Rel, SectionHeader, SectionIndex, Sym, Verdef, Writer,
-};
+use object::write::elf::{FileHeader, Rel, Sym, Verdef, Writer};
 use object::{Endianness, elf};
 use std::collections::BTreeSet;
 
 /// Symbols that a bucket of the hash table has on average.
-const SYMBOLS_PER_BUCKET: usize = 2;
+const SYMBOLS_PER_BUCKET: u32 = 2;
 /// The index of the first version. 0 is for local symbols, 1 for those without a version.
 const FIRST_VERSION: u16 = 2;
-/// Loaded segments, the dynamic segment, the stack.
-const SEGMENTS: u32 = 5;
 
 /// A shim before it has bytes.
 #[derive(Debug)]
@@ -22,7 +19,7 @@ pub(super) struct Shim<'a> {
     pub(super) soname: &'a str,
     /// The library with the functions that the stubs jump to.
     pub(super) needed: &'a str,
-    /// The functions, sorted by name and version. Of the versions of a name the last is the default.
+    /// The functions, sorted by name and version. The last version of a name is its default.
     pub(super) functions: &'a [Function<'a>],
     /// The target of functions without one. It gets the name of the function in a register.
     pub(super) unknown: &'a str,
@@ -35,33 +32,6 @@ pub(super) struct Function<'a> {
     pub(super) version: Option<&'a str>,
     /// The function to jump to.
     pub(super) target: Option<&'a str>,
-}
-
-/// Offsets of the parts in the file. The address of a part is its offset plus one page for each
-/// segment before it. So two segments share a page of the file, and none in memory.
-struct Places {
-    page: u64,
-    dynsym: u64,
-    versym: u64,
-    verdef: u64,
-    hash: u64,
-    relocations: u64,
-    dynstr: u64,
-    names: u64,
-    text: u64,
-    slots: u64,
-    dynamic: u64,
-    end: u64,
-}
-
-impl Places {
-    fn stub(&self, machine: Machine, index: usize) -> u64 {
-        self.text + self.page + (index * machine.stub_size()) as u64
-    }
-
-    fn slot(&self, index: usize) -> u64 {
-        self.slots + 2 * self.page + 8 * index as u64
-    }
 }
 
 /// The tables that the parts are made of.
@@ -163,7 +133,7 @@ impl<'a> Shim<'a> {
         let dynsym = writer.reserve_dynsym() as u64;
         let versym = if definitions > 0 { writer.reserve_gnu_versym() as u64 } else { 0 };
         let verdef = writer.reserve_gnu_verdef(definitions, definitions) as u64;
-        let hash = writer.reserve_hash(self.buckets(symbols), symbols) as u64;
+        let hash = writer.reserve_hash(buckets(symbols), symbols) as u64;
         let relocations = writer.reserve_relocations(count, true) as u64;
         let dynstr = writer.reserve_dynstr() as u64;
         let names = writer.reserve(tables.names.len(), 1) as u64;
@@ -186,11 +156,6 @@ impl<'a> Shim<'a> {
             dynamic,
             end,
         }
-    }
-
-    #[expect(clippy::unused_self, reason = "a part of the shim as the others are")]
-    fn buckets(&self, symbols: u32) -> u32 {
-        (symbols / SYMBOLS_PER_BUCKET as u32).max(1)
     }
 
     fn write_symbols(
@@ -257,7 +222,7 @@ impl<'a> Shim<'a> {
         let symbols = writer.dynamic_symbol_count();
         let first = 1 + tables.targets.len();
         // Undefined symbols need no entry: no one looks for them here.
-        writer.write_hash(self.buckets(symbols), symbols, |index| {
+        writer.write_hash(buckets(symbols), symbols, |index| {
             let function = self.functions.get((index as usize).checked_sub(first)?)?;
             Some(elf::hash(function.name.as_bytes()))
         });
@@ -308,96 +273,7 @@ impl<'a> Shim<'a> {
     }
 }
 
-fn write_segments(writer: &mut Writer<'_>, places: &Places, dynamics: usize) {
-    let page = places.page;
-    let mut segment = |p_type, p_flags, from: u64, to: u64, shift: u64, p_align| {
-        let (p_vaddr, p_filesz) = (from + shift, to - from);
-        writer.write_program_header(&ProgramHeader {
-            p_type,
-            p_flags,
-            p_offset: from,
-            p_vaddr,
-            p_paddr: p_vaddr,
-            p_filesz,
-            p_memsz: p_filesz,
-            p_align,
-        });
-    };
-    let dynamic_end = places.dynamic + 16 * dynamics as u64;
-    let (read, write, execute) = (elf::PF_R, elf::PF_R | elf::PF_W, elf::PF_R | elf::PF_X);
-    segment(elf::PT_LOAD, read, 0, places.text, 0, page);
-    segment(elf::PT_LOAD, execute, places.text, places.slots, page, page);
-    segment(elf::PT_LOAD, write, places.slots, places.end, 2 * page, page);
-    segment(elf::PT_DYNAMIC, write, places.dynamic, dynamic_end, 2 * page, 8);
-    segment(elf::PT_GNU_STACK, write, 0, 0, 0, 16);
-}
-
-/// Sections are for linkers: Triton links what it compiles to `libcuda.so.1`.
-struct Sections {
-    has_versions: bool,
-    relocations: StringId,
-    names: StringId,
-    text: (SectionIndex, StringId),
-    slots: StringId,
-}
-
-impl Sections {
-    fn reserve(writer: &mut Writer<'_>, has_versions: bool) -> Self {
-        writer.reserve_null_section_index();
-        writer.reserve_dynsym_section_index();
-        if has_versions {
-            writer.reserve_gnu_versym_section_index();
-            writer.reserve_gnu_verdef_section_index();
-        }
-        writer.reserve_hash_section_index();
-        let mut section = |name: &'static [u8]| {
-            let name = writer.add_section_name(name);
-            (writer.reserve_section_index(), name)
-        };
-        let (_, relocations) = section(b".rela.dyn");
-        let (_, names) = section(b".rodata");
-        let text = section(b".text");
-        let (_, slots) = section(b".got");
-        writer.reserve_dynstr_section_index();
-        writer.reserve_dynamic_section_index();
-        writer.reserve_shstrtab_section_index();
-        Self { has_versions, relocations, names, text, slots }
-    }
-
-    fn write(&self, writer: &mut Writer<'_>, places: &Places) {
-        let page = places.page;
-        writer.write_null_section_header();
-        writer.write_dynsym_section_header(places.dynsym, 1);
-        if self.has_versions {
-            writer.write_gnu_versym_section_header(places.versym);
-            writer.write_gnu_verdef_section_header(places.verdef);
-        }
-        writer.write_hash_section_header(places.hash);
-        let dynsym = writer.dynsym_index().0;
-        let mut section = |name, sh_type, flags: u32, from: u64, to: u64, shift, align| {
-            let is_relocations = sh_type == elf::SHT_RELA;
-            writer.write_section_header(&SectionHeader {
-                name: Some(name),
-                sh_type,
-                sh_flags: (elf::SHF_ALLOC | flags).into(),
-                sh_addr: from + shift,
-                sh_offset: from,
-                sh_size: to - from,
-                sh_link: if is_relocations { dynsym } else { 0 },
-                sh_info: 0,
-                sh_addralign: align,
-                sh_entsize: if is_relocations { 24 } else { 0 },
-            });
-        };
-        let Places { relocations, dynstr, names, text, slots, dynamic, .. } = *places;
-        let count = (dynamic - slots) / 8;
-        let (data, code) = (elf::SHT_PROGBITS, elf::SHF_EXECINSTR);
-        section(self.relocations, elf::SHT_RELA, 0, relocations, relocations + 24 * count, 0, 8);
-        section(self.names, data, 0, names, text, 0, 1);
-        section(self.text.1, data, code, text, slots, page, 32);
-        section(self.slots, data, elf::SHF_WRITE, slots, dynamic, 2 * page, 16);
-        writer.write_dynstr_section_header(dynstr);
-        writer.write_dynamic_section_header(dynamic + 2 * page);
-        writer.write_shstrtab_section_header();
-    }
+/// Buckets of the hash table.
+fn buckets(symbols: u32) -> u32 {
+    (symbols / SYMBOLS_PER_BUCKET).max(1)
 }

@@ -58,7 +58,10 @@ pub enum Error {
         expected: &'static str,
     },
     /// A file is no shared library, or its tables are broken.
-    #[error("Cannot read {} as an ELF library: {what}. Install its package again.", .file.display())]
+    #[error(
+        "Cannot read {} as an ELF library: {what}. Install its package again.",
+        .file.display()
+    )]
     Elf {
         /// The library.
         file: PathBuf,

@@ -63,7 +63,7 @@ impl Files {
 }
 
 fn is_library(name: &str) -> bool {
-    name.ends_with(".so") || name.contains(".so.")
+    name.strip_suffix(".so").is_some() || name.contains(".so.")
 }
 
 fn walk(folder: &Path, is_top: bool, found: &mut Vec<PathBuf>) -> Result<(), Error> {

@@ -9,10 +9,13 @@ mod elf;
 mod emit;
 mod error;
 mod installed;
+mod layout;
 mod owner;
 mod runtime;
+mod source;
 mod stub;
-#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tests;
 mod torch;
 

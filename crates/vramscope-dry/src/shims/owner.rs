@@ -1,8 +1,14 @@
 //! Which library of Nvidia a soname or a function belongs to.
 
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+/// Whether a library has a function of this name.
+type Test = fn(&str) -> bool;
+
 /// The libraries that shims stand for, with the test for names of their functions. The first test
 /// that accepts a name decides. Other libraries of cuDNN are not here: the user's own stay real.
-const LIBRARIES: [(&str, fn(&str) -> bool); 23] = [
+const LIBRARIES: [(&str, Test); 23] = [
     ("cuda", is_driver),
     ("nvidia-ml", |name| name.starts_with("nvml")),
     ("cufile", |name| name.starts_with("cuFile")),
@@ -12,7 +18,7 @@ const LIBRARIES: [(&str, fn(&str) -> bool); 23] = [
     ("curand", |name| name.starts_with("curand")),
     ("nvToolsExt", |name| name.starts_with("nvtx")),
     // Its functions of C++ have longer names around this one.
-    ("nvshmem_host", |name| name.contains("nvshmem")),
+    ("nvshmem_host", has_nvshmem),
     ("nvrtc", |name| bare(name).starts_with("nvrtc")),
     ("cupti", |name| name.starts_with("cupti")),
     ("nvJitLink", |name| bare(name).starts_with("nvJitLink")),
@@ -35,6 +41,11 @@ fn is_driver(name: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_uppercase()) && !rest.starts_with("File")
 }
 
+fn has_nvshmem(name: &str) -> bool {
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("nvshmem"));
+    FINDER.find(name.as_bytes()).is_some()
+}
+
 /// Private functions begin with two underscores.
 fn bare(name: &str) -> &str {
     name.strip_prefix("__").unwrap_or(name)
@@ -42,6 +53,10 @@ fn bare(name: &str) -> &str {
 
 /// The library that has a function of this name, such as `cublas`.
 pub(super) fn of_function(name: &str) -> Option<&'static str> {
+    // Nearly all names of PyTorch are of C++, and libtorch_cpu.so has 80,000.
+    if name.starts_with("_Z") {
+        return has_nvshmem(name).then_some("nvshmem_host");
+    }
     LIBRARIES.iter().find(|(_, accepts)| accepts(name)).map(|(library, _)| *library)
 }
 
