@@ -1,6 +1,6 @@
 """Operators of PyTorch's own tests, on the pretend device and on the CPU.
 
-    dry_opinfo.py [--seconds N] [--samples N] [--all-types] [NAME...]
+    dry_opinfo.py [--seconds N] [--samples N] [--all-types] [--backward] [NAME...]
 
 Prints a line of JSON: how many samples agree, differ and fail, and the operators that do.
 """
@@ -8,11 +8,22 @@ Prints a line of JSON: how many samples agree, differ and fail, and the operator
 import argparse
 import collections
 import json
+import sys
 import time
+import types
+import unittest
 import warnings
 import zlib
 
 import torch
+
+try:
+    import expecttest  # noqa: F401
+except ImportError:
+    # PyTorch's own tests import it; the samples of operators do not need it.
+    sys.modules["expecttest"] = types.ModuleType("expecttest")
+    sys.modules["expecttest"].TestCase = unittest.TestCase
+
 from torch.testing._internal.common_methods_invocations import op_db
 
 #: Operators whose results are not determined by their inputs.
@@ -67,7 +78,7 @@ def to(value: object, device: str) -> object:
     return value
 
 
-def compare(operation: object, sample: object) -> str:
+def compare(operation: object, sample: object, backward: bool) -> str:
     """``agrees``, or why not; ``skipped`` where the CPU has no answer."""
     given = sample.input, sample.args, sample.kwargs
     results = []
@@ -75,7 +86,17 @@ def compare(operation: object, sample: object) -> str:
         first, args, kwargs = (to(part, device) for part in given)
         try:
             torch.manual_seed(0)
-            results.append([first, operation(first, *args, **kwargs)])
+            leaves = [one for one in tensors([first, args]) if backward and one.is_floating_point()]
+            for one in leaves:
+                one.requires_grad_()
+            made = operation(first, *args, **kwargs)
+            results.append([first, made])
+            if leaves:
+                sums = [one.sum() for one in tensors(made) if one.requires_grad]
+                if not sums:
+                    return "skipped"
+                gradients = torch.autograd.grad(sum(sums), leaves, allow_unused=True)
+                results[-1].append([one for one in gradients if one is not None])
         except Exception as error:
             text = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:110]}"
             return "skipped" if device == "cpu" else f"fails: {text}"
@@ -83,7 +104,7 @@ def compare(operation: object, sample: object) -> str:
     if len(ours) != len(theirs):
         return f"differs: {len(theirs)} tensors, expected {len(ours)}"
     for one, other in zip(ours, theirs):
-        if one.layout != torch.strided:
+        if one.layout != torch.strided or other.layout != torch.strided:
             return "skipped"
         try:
             tolerance = {"rtol": 2e-2, "atol": 2e-2} if one.itemsize < 4 else {}
@@ -106,6 +127,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("--all-types", action="store_true")
+    parser.add_argument("--backward", action="store_true", help="compare gradients, too")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     until = time.monotonic() + options.seconds
@@ -115,7 +137,9 @@ def main() -> None:
     counts = collections.Counter()
     found = {}
     # A part of them in a short time: spread over the alphabet.
-    order = sorted(op_db, key=lambda one: zlib.crc32(one.name.encode()) if options.seconds < 1e9 else 0)
+    order = sorted(
+        op_db, key=lambda one: zlib.crc32(one.name.encode()) if options.seconds < 1e9 else 0
+    )
     for info in order:
         if time.monotonic() > until:
             break
@@ -133,7 +157,7 @@ def main() -> None:
                 continue
             step = max(len(samples) // options.samples, 1)
             for sample in samples[::step][: options.samples]:
-                told = compare(info.op, sample)
+                told = compare(info.op, sample, options.backward)
                 kind = told.partition(":")[0]
                 if kind == "differs" and info.name.startswith(SIGNED):
                     kind = "skipped"

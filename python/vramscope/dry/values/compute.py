@@ -10,7 +10,6 @@ import torch
 from .cpu import DeviceMemory
 from .plans import Plan
 from .report import Report
-from .substitutes import SUBSTITUTES
 
 _Tensor = torch.Tensor
 #: Types that the CPU lacks for some operators.
@@ -39,17 +38,12 @@ class Cpu:
         What the operator writes in place is written.
         """
         try:
-            call = SUBSTITUTES.get(plan.name, plan.operator)
-            if plan.counted and plan.is_out:
-                # The result's size is not yet that of `out`.
-                call = getattr(torch.ops, plan.operator.namespace)
-                call = getattr(call, plan.name).default
-                kwargs = {name: one for name, one in kwargs.items() if name != "out"}
+            call = plan.call
             converted = [one if one.__class__ in _PLAIN else self._on_cpu(one) for one in args]
             named = {
                 name: one if one.__class__ in _PLAIN else self._on_cpu(one)
                 for name, one in kwargs.items()
-                if name not in _PLACES
+                if name not in _PLACES and name not in plan.outputs
             }
             if plan.is_random:
                 return self._random(plan, call, converted, named)
@@ -58,21 +52,32 @@ class Cpu:
             self._report.fail(plan.name, error)
             return None
 
-    def give(self, plan: Plan, results: Any, result: Any, bases: list[int]) -> bool:
-        """Copies the CPU's result into PyTorch's. Returns whether it has the right shape."""
-        computed = (result,) if isinstance(result, _Tensor) else _flat(result)
+    def give(self, plan: Plan, results: Any, result: Any) -> int:
+        """Copies the CPU's results into PyTorch's. Returns how many: later ones are not known."""
+        computed = (result,) if result.__class__ is _Tensor else _flat(result)
+        at = 0
         for target, source in zip(results, computed):
-            if target.is_cuda:
-                target = self.view(target)
-            if target.data_ptr() == source.data_ptr() or not target.numel():
-                continue
-            if target.shape != source.shape:
-                self._report.fail(
-                    plan.name, f"shape {tuple(source.shape)}, expected {tuple(target.shape)}"
-                )
-                return False
-            target.copy_(source)
-        return True
+            try:
+                if target.is_cuda:
+                    target = self.view(target)
+                if target.data_ptr() != source.data_ptr() and target.numel():
+                    if target.shape != source.shape:
+                        shapes = f"{tuple(source.shape)}, expected {tuple(target.shape)}"
+                        self._report.fail(plan.name, f"the result has shape {shapes}")
+                        break
+                    target.copy_(source)
+            except Exception as error:
+                self._report.fail(plan.name, error)
+                break
+            at += 1
+        return at
+
+    def clear(self, plan: Plan, tensor: Any) -> None:
+        """Fills a new tensor with zeros."""
+        try:
+            self.view(tensor).zero_()
+        except Exception as error:
+            self._report.fail(plan.name, error)
 
     def _on_cpu(self, value: Any) -> Any:
         if isinstance(value, _Tensor):

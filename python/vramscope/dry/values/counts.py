@@ -29,4 +29,6 @@ def of(plan: Plan, result: Any, args: Any) -> list[int]:
         return [result.shape[0]] * READS
     if name == "unique_dim" or name == "unique_dim_consecutive":
         return [result[0].shape[args[1]]] * READS
+    if name == "unique_consecutive" and len(args) > 3 and args[3] is not None:
+        return [result[0].shape[args[3]]] * READS
     return [result[0].numel()] * READS

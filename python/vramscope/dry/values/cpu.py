@@ -44,6 +44,8 @@ class DeviceMemory:
                 view = whole.as_strided(tensor.size(), tensor.stride(), offset)
                 break
         else:
+            if tensor.numel() and tensor._is_zerotensor():
+                return torch.zeros((), dtype=dtype, device="cpu").expand(tensor.size())
             if tensor.numel():
                 raise NotInDeviceMemory(f"address {address:#x}")
             view = torch.empty_strided(tensor.size(), tensor.stride(), dtype=dtype, device="cpu")

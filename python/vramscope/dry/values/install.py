@@ -20,8 +20,8 @@ _KEY = "CUDA"
 _FOREIGN_KEYS = ("SparseCUDA", "SparseCsrCUDA", "NestedTensorCUDA", "QuantizedCUDA")
 #: Collectives copy small values themselves, as if all ranks had equal ones.
 _LEFT_ALONE = ("c10d", "symm_mem", "_c10d_functional", "prims", "profiler")
-#: Operators of all devices that copy by kernels of CUDA.
-_OF_ALL_DEVICES = ("aten::copy_",)
+#: Operators of all devices that copy and compute by kernels of CUDA.
+_OF_ALL_DEVICES = ("aten::copy_", "aten::convolution_backward")
 
 
 class Installer:

@@ -24,6 +24,8 @@ Kernel = Callable[..., Any]
 #: Elements of the largest tensor of floating point that counts as read when it is copied to the
 #: host. Larger ones are weights that are offloaded.
 MOST_READ = 4096
+#: Bytes of the largest tensor of int32 that may be the status of a batch of factorizations.
+LARGEST_STATUS = 1 << 14
 
 _FLOATING = frozenset(
     one
@@ -85,13 +87,16 @@ class Kernels:
         return kernel
 
     def _allocation(self, plan: Plan, original: Kernel) -> Kernel:
-        grades, limits = self.grades, self._limits
+        grades, limits, cpu = self.grades, self._limits, self._cpu
 
         def run(args: Any, kwargs: Any) -> Any:
             out = original(*args, **kwargs)
             if out.layout is _STRIDED and out.is_cuda:
                 grade = UNWRITTEN if limits.allow(out) else ABSENT
                 grades[out.data_ptr() - out.storage_offset() * out.itemsize] = (grade, out.nbytes)
+                if out.dtype is torch.int32 and out.nbytes <= LARGEST_STATUS:
+                    # A kernel may write its status there, and read it back: zero is success.
+                    cpu.clear(plan, out)
             return out
 
         return run
@@ -202,18 +207,21 @@ class Kernels:
                             break
                     else:
                         result = cpu.run(plan, args, kwargs)
-            if result is not None and cpu.give(plan, results, result, bases):
+            given = 0 if result is None else cpu.give(plan, results, result)
+            if given or (result is not None and not results):
                 tally.numbers["computed"] += 1
                 for tensor, base, entry in written:
                     if is_out:
                         base = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
                         entry = (grade, max(entry[1], tensor.nbytes))
                     grades[base] = (grade, entry[1])
-                for one in results:
+                for one in results[:given]:
                     if one.is_cuda:
                         base = one.data_ptr() - one.storage_offset() * one.itemsize
                         if base not in bases:
                             grades[base] = (grade, one.nbytes)
+                if given < len(results):
+                    self._not_computed(plan, args, results[given:], bases, (), grade)
             else:
                 self._not_computed(plan, args, results, bases, written, grade)
             if plan.is_copy and grade < COMPUTED and not args[0].is_cuda:
@@ -251,7 +259,7 @@ class Kernels:
         args: Any,
         results: Any,
         bases: list[int],
-        written: list[Any],
+        written: Any,
         grade: int,
     ) -> None:
         grades, maker, tally = self.grades, self._maker, self._report.tally

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from .substitutes import SUBSTITUTES
+
 #: Operators that allocate and write nothing.
 ALLOCATES = {
     "empty",
@@ -15,8 +17,9 @@ ALLOCATES = {
     "new_empty",
     "new_empty_strided",
 }
-#: Operators that compute nothing, though their schemas name no alias.
+#: Operators that compute nothing, or only by others, though their schemas name no alias.
 PASSES = {
+    "_cudnn_rnn_flatten_weight",
     "_pin_memory",
     "_reshape_alias",
     "_unsafe_view",
@@ -41,6 +44,7 @@ OVERWRITES = {
 }
 #: Operators whose kernel reads back how large the result is.
 COUNTED = {
+    "_unique",
     "_unique2",
     "equal",
     "masked_select",
@@ -67,6 +71,7 @@ class Plan:
     __slots__ = (
         "allocates",
         "answers",
+        "call",
         "counted",
         "is_copy",
         "is_foreign",
@@ -76,6 +81,7 @@ class Plan:
         "keywords",
         "name",
         "operator",
+        "outputs",
         "overwrites",
         "positions",
         "sized",
@@ -85,6 +91,9 @@ class Plan:
     def __init__(self, operator: Any, name: str, is_foreign: bool) -> None:
         arguments = operator._schema.arguments
         self.operator = operator
+        substitute = SUBSTITUTES.get(f"{name}.{operator._overloadname}", SUBSTITUTES.get(name))
+        #: What computes it on the CPU.
+        self.call = substitute or operator
         self.name = name
         #: It has no kernel of the CPU that takes the same arguments.
         self.is_foreign = is_foreign
@@ -104,6 +113,13 @@ class Plan:
         self.keywords = {one.name: _is_written(one) for one in arguments if _is_tensor(one)}
         #: It writes arguments whose size it may change.
         self.is_out = any(one.is_out for one in arguments)
+        #: The names of arguments that are left out on the CPU, which makes results of its own.
+        self.outputs = frozenset(
+            one.name for one in arguments if one.is_out and (substitute or self.counted)
+        )
+        if self.counted and self.is_out:
+            # What is written has not its final size yet.
+            self.call = getattr(getattr(torch.ops, operator.namespace), name).default
 
 
 def plan_of(operator: Any, namespace: str, name: str, is_foreign: bool) -> Plan | None:
@@ -114,7 +130,20 @@ def plan_of(operator: Any, namespace: str, name: str, is_foreign: bool) -> Plan 
     writes = any(_is_written(one) for one in schema.arguments)
     if not writes and any(one.alias_info is not None for one in schema.returns):
         return None
-    return Plan(operator, name, is_foreign or namespace not in COMPUTED_NAMESPACES)
+    if namespace not in COMPUTED_NAMESPACES:
+        is_foreign = True
+    plan = Plan(operator, name, is_foreign)
+    if plan.call is operator and not _has_cpu(schema.name + _overload(operator), "CPU"):
+        plan.is_foreign = True
+    return plan
+
+
+def _overload(operator: Any) -> str:
+    overload = str(operator._overloadname)
+    return "" if overload == "default" else f".{overload}"
+
+
+_has_cpu = torch._C._dispatch_has_computed_kernel_for_dispatch_key
 
 
 def _is_tensor(argument: Any) -> bool:
