@@ -11,7 +11,7 @@
 //!   Clocks are boost clocks, which `deviceQuery` reports as "GPU Max Clock rate". Cards of other
 //!   makers may have higher ones. The memory clock is half the data rate of a pin. A test compares
 //!   it and the bus with the bandwidth of the data sheet.
-//! - **`l2_kib`**: `deviceQuery`, `nvbench` or `L2_cache_size`, else the whitepaper. PyTorch reports
+//! - **`l2_kib`**: `deviceQuery`, `nvbench` or `L2_cache_size`, else the whitepaper. PyTorch has
 //!   60 MiB for the H200 and 126 for the B200.
 //!
 //! Public readings of whole rows: T4 (chiemon.github.io/2024/12/25), RTX 4090
