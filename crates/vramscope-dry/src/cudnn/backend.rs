@@ -49,7 +49,8 @@ api! {
     ) -> c_int {
         // A handle of ours means nothing to the library. What finalizes the descriptor describes
         // the device instead.
-        if of == element::HANDLE || matches!(name, attribute::DEVICE_ID | attribute::DEVICE_HANDLE) {
+        let names_device = matches!(name, attribute::DEVICE_ID | attribute::DEVICE_HANDLE);
+        if of == element::HANDLE || names_device {
             return SUCCESS;
         }
         let record = records::find(descriptor);

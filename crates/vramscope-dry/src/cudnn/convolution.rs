@@ -29,6 +29,14 @@ pub(crate) struct Performance {
     reserved: [c_int; 3],
 }
 
+#[cfg(test)]
+impl Performance {
+    /// Algorithm, status and workspace.
+    pub(super) fn summary(&self) -> (c_int, c_int, usize) {
+        (self.algorithm, self.status, self.memory)
+    }
+}
+
 kernels! {
     cudnnConvolutionForward
     cudnnConvolutionBackwardData

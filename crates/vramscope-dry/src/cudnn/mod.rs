@@ -21,3 +21,5 @@ mod rnn;
 mod rnn_v6;
 mod status;
 mod tensor;
+#[cfg(test)]
+mod tests;

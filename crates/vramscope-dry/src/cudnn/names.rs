@@ -14,6 +14,8 @@ pub(super) mod kind {
     pub(crate) const CONVOLUTION_FILTER: c_int = 11;
     pub(crate) const CONVOLUTION_DATA: c_int = 12;
     pub(crate) const GRAPH: c_int = 15;
+    #[cfg(test)]
+    pub(crate) const TENSOR: c_int = 17;
     pub(crate) const MATMUL: c_int = 19;
     pub(crate) const DEVICE: c_int = 38;
 }
@@ -51,6 +53,8 @@ pub(super) mod element {
     use super::c_int;
 
     pub(crate) const HANDLE: c_int = 0;
+    #[cfg(test)]
+    pub(crate) const DATA_TYPE: c_int = 1;
     pub(crate) const BOOLEAN: c_int = 2;
     pub(crate) const INT64: c_int = 3;
     pub(crate) const DOUBLE: c_int = 5;

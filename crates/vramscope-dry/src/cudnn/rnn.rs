@@ -123,7 +123,8 @@ api! {
             let dims = part.as_ref().map(|part| [1, part.rows, part.columns]);
             if let Some(tensor) = tensor.as_mut() {
                 // Without dimensions: the network has no such part.
-                *tensor = Tensor::packed(network.data_type, dims.as_ref().map_or(&[], |it| &it[..]));
+                let dims = dims.as_ref().map_or(&[][..], |dims| dims);
+                *tensor = Tensor::packed(network.data_type, dims);
             }
             if let Some(address) = address.as_mut() {
                 let place = |part: Part| weights.wrapping_byte_offset(part.offset as isize);
