@@ -10,17 +10,17 @@ import os
 import sys
 import time
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..recorder import Recorder, failure, record
 from ..recorder.teller import teller
 from . import lone_rank, weights
 from . import settings as settings_
-try:
-    from . import values
-except ImportError: values=None
 from .ending import SHOW_STACKS
 from .hook import when_imported
+
+if TYPE_CHECKING:
+    from .values import Values
 
 
 class Process:
@@ -29,7 +29,7 @@ class Process:
     def __init__(self) -> None:
         self._settings = settings_.of_this_process()
         self._core: ctypes.CDLL | None = None
-        self._values: values.Values | None = None
+        self._values: Values | None = None
         self._torch: Any = None
         self._ended: str | None = None
 
@@ -44,6 +44,8 @@ class Process:
         """Gives small tensors their values, and starts the recorder."""
         self._torch = torch
         if self._settings.values != "off" and self._core is not None:
+            from . import values
+
             self._values = values.start(self._core, is_full=self._settings.values == "full")
         if self._settings.values != "full":
             weights.start(torch)
@@ -115,13 +117,13 @@ class Process:
         """What the recording is of, for the file beside it."""
         notes = _lines(self._settings.notes)
         unknown = _lines(self._settings.unknown)
-        read = [] if self._values is None else self._values.facts()["read"]
+        facts = {} if self._values is None else self._values.facts()
         return {
             "dry": {
                 "gpu": self._settings.gpu,
                 "memory_bytes": self._settings.memory_bytes,
-                "values": self._settings.values if self._values is not None else "off",
-                "read": read[:20],
+                "values": self._settings.values if facts.get("available") else "off",
+                "read": facts.get("read", [])[:20],
                 "cudnn": _cudnn(notes),
                 "is_searching": "cudnn_benchmark" in notes,
                 "unknown": unknown[:20],
