@@ -15,7 +15,8 @@ pub(crate) extern "C" fn dry_set_capacity_mb(mib: u64) {
 }
 
 /// Writes the ranges that device memory lies in, and returns their number. `places` has room for
-/// `count` ranges of two numbers each: the first address and the last.
+/// `count` ranges of two numbers each: the first address, and the one after
+/// the last.
 ///
 /// # Safety
 ///
@@ -25,7 +26,7 @@ pub(crate) unsafe extern "C" fn dry_ranges(places: *mut u64, count: i32) -> i32 
     let ranges = ranges(device_count());
     for (index, (first, end)) in ranges.iter().enumerate().take(count.max(0) as usize) {
         // SAFETY: the caller promises the room.
-        unsafe { places.add(2 * index).cast::<[u64; 2]>().write([*first, end - 1]) };
+        unsafe { places.add(2 * index).cast::<[u64; 2]>().write([*first, *end]) };
     }
     ranges.len() as i32
 }
