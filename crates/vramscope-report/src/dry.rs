@@ -201,11 +201,16 @@ fn notes(dry: &DryRun, sidecar: &Sidecar) -> Vec<String> {
             dry.own_runtimes.join(", ")
         ));
     }
-    if !dry.unknown.is_empty() {
-        let shown: Vec<&str> = dry.unknown.iter().take(MAX_LINES).map(String::as_str).collect();
-        let more = dry.unknown.len() - shown.len();
+    // Others only do work, which a dry run leaves out.
+    let asks = |name: &&String| {
+        ["Get", "Size", "Query", "Workspace"].iter().any(|part| name.contains(part))
+    };
+    let unknown: Vec<&String> = dry.unknown.iter().filter(asks).collect();
+    if !unknown.is_empty() {
+        let shown: Vec<&str> = unknown.iter().take(MAX_LINES).map(|name| name.as_str()).collect();
+        let more = unknown.len() - shown.len();
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        notes.push(format!("functions that a dry run does not have: {}{more}", shown.join(", ")));
+        notes.push(format!("questions that a dry run cannot answer: {}{more}", shown.join(", ")));
     }
     notes
 }
@@ -213,7 +218,12 @@ fn notes(dry: &DryRun, sidecar: &Sidecar) -> Vec<String> {
 fn listed(lines: &[&ReadLine]) -> String {
     let shown = lines.iter().take(MAX_LINES).map(|read| {
         let times = if read.count == 1 { String::new() } else { format!(", {} times", read.count) };
-        format!("{} ({}{times})", read.line, read.operator)
+        let operator = match read.operator.as_str() {
+            // PyTorch's name of `item()`, `float()`, `bool()`.
+            "_local_scalar_dense" => "item",
+            operator => operator,
+        };
+        format!("{} ({operator}{times})", read.line)
     });
     let shown: Vec<String> = shown.collect();
     match lines.len() - shown.len() {

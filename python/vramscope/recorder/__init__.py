@@ -325,7 +325,7 @@ class Recorder:
         )
         self._arguments = allocator.start_history(self._backend, length, options["stacks"])
         self._is_recording = True
-        if "context" in self._arguments:
+        if "context" in self._arguments and not teller.is_silent:
             log.warning(
                 "frees show the stack of their allocation: PyTorch %s loses errors at the stack of "
                 "a free",
