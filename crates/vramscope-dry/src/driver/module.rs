@@ -24,7 +24,8 @@ fn function_attribute(number: i32) -> i32 {
 }
 
 succeed! {
-    cuModuleUnload cuLibraryUnload cuLinkAddData_v2 cuLinkAddFile_v2 cuLinkDestroy
+    cuModuleUnload cuLibraryUnload cuLinkAddData cuLinkAddData_v2 cuLinkAddFile cuLinkAddFile_v2
+    cuLinkDestroy
     cuFuncSetAttribute cuFuncSetCacheConfig cuFuncSetSharedMemConfig cuKernelSetAttribute
     cuKernelSetCacheConfig cuLaunchKernel cuLaunchKernelEx cuLaunchCooperativeKernel cuFuncLoad
 }
@@ -68,6 +69,13 @@ api! {
     ) -> i32 {
         put(state, crate::tables::new_handle());
         SUCCESS
+    }
+
+    /// Begins to link kernels. cuDNN asks for the name without a version.
+    fn cuLinkCreate(
+        count: u32, options: *mut i32, values: *mut *mut c_void, state: *mut u64,
+    ) -> i32 {
+        cuLinkCreate_v2(count, options, values, state)
     }
 
     /// Writes an empty binary.

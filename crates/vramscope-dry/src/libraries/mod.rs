@@ -2,6 +2,7 @@
 
 mod blas;
 mod cupti;
+mod kernels;
 pub(crate) mod nccl;
 mod nvml;
 mod nvrtc;

@@ -88,6 +88,14 @@ api! {
         0
     }
 
+    /// Writes an attribute of an algorithm: zeros.
+    fn cusparseLtMatmulAlgGetAttribute(
+        _handle: u64, _algorithm: u64, _attribute: i32, place: *mut u8, bytes: usize,
+    ) -> i32 {
+        place.write_bytes(0, bytes);
+        0
+    }
+
     /// Returns a text: all functions succeed.
     fn cusparseGetErrorString(status: i32) -> *const c_char {
         if status == 0 { c"success" } else { c"unknown cuSPARSE status" }.as_ptr()
