@@ -30,8 +30,9 @@ def _run(name: str, spec: importlib.machinery.ModuleSpec | None) -> ModuleType |
 
 
 def _run_hidden() -> None:
-    sys.path[:] = [folder for folder in sys.path if not _is_here(folder)]
-    _run("sitecustomize", importlib.machinery.PathFinder.find_spec("sitecustomize"))
+    # This folder stays: some programs give their path to the processes that they start.
+    others = [folder for folder in sys.path if not _is_here(folder)]
+    _run("sitecustomize", importlib.machinery.PathFinder.find_spec("sitecustomize", others))
 
 
 if "VRAMSCOPE_DRY_RUN" in os.environ:
