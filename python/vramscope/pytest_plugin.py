@@ -46,8 +46,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if gpu is not None:
         from .dry import tests
 
+        capture = early_config.pluginmanager.getplugin("capturemanager")
+        # The new process writes to the terminal.
+        release = capture.stop_global_capturing if capture is not None else lambda: None
         try:
-            tests.start(gpu)
+            tests.start(gpu, release)
         except tests.NotRun as error:
             raise pytest.UsageError(f"{_OPTION}: {error}") from None
 

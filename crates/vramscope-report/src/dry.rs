@@ -139,18 +139,17 @@ impl DrySummary {
         if let Some(failure) = failure {
             return format!("{of}: runs out{}", place_of(failure, self.steps));
         }
+        let so_far = if dry.at.is_some() { " so far" } else { "" };
         let steps = match self.steps {
             0 => String::new(),
-            1 => "1 step, ".to_owned(),
-            steps => format!("{} steps, ", grouped(steps as u64)),
+            1 => format!("1 step{so_far}, "),
+            steps => format!("{} steps{so_far}, ", grouped(steps as u64)),
         };
-        let end = dry.at.as_ref().map(|at| format!(" so far, ended at {at}"));
-        format!(
-            "{of}: {steps}peak {}, {} reserved, fits{}",
-            self.active_bytes,
-            self.reserved_bytes,
-            end.unwrap_or_default()
-        )
+        let end = match &dry.at {
+            Some(at) => format!("ended at {at}"),
+            None => "fits".to_owned(),
+        };
+        format!("{of}: {steps}peak {}, {} reserved, {end}", self.active_bytes, self.reserved_bytes)
     }
 }
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 from typing import Any, NoReturn
 
 from .. import _vramscope
@@ -176,13 +177,17 @@ def _find_largest(search: Search, program: Program, folder: pathlib.Path) -> int
         own = dataclasses.replace(program, words=search.words(program.words, value))
         output = folder / f"{search.name}_{value}"
         # What the program writes would hide the rows.
-        with open(os.devnull, "wb") as nothing, _Progress(program.steps) as progress:
-            outcome = run(own, output, out=nothing.fileno(), tell=progress.tell)
+        with tempfile.TemporaryFile() as written, _Progress(program.steps) as progress:
+            number = written.fileno()
+            outcome = run(own, output, out=number, err=number, tell=progress.tell)
+            written.seek(0)
+            lines = written.read().decode(errors="replace").strip().splitlines()
         dry = _dry(outcome)
         if dry is None or (outcome.status and dry["outcome"] == "fits"):
+            last = f": {lines[-1]}" if lines else ""
             raise NotRun(
-                f"the program failed with {search.name} {value} (status {outcome.status}), and "
-                "not for memory"
+                f"with {search.name} {value} the program ended with status {outcome.status}, and "
+                f"not for memory{last}"
             )
         print(f"  {search.name} {value:<6} {_outcome_words(dry)}", flush=True)
         return bool(dry["outcome"] == "fits")

@@ -7,6 +7,7 @@ them: the rendezvous, barriers over the store, and groups on the CPU.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Iterator
@@ -40,8 +41,9 @@ def start(torch: Any) -> None:
     distributed = torch.distributed
     if not distributed.is_available():
         return
-    from torch.distributed import distributed_c10d, rendezvous
-
+    # By their full names: the package has functions of these names.
+    rendezvous = importlib.import_module("torch.distributed.rendezvous")
+    distributed_c10d = importlib.import_module("torch.distributed.distributed_c10d")
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     store = _store(distributed, ranks)
 

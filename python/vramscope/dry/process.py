@@ -129,7 +129,7 @@ class Process:
                 "unknown": unknown[:20],
                 "own_runtimes": self._loaded_runtimes(),
                 "ended": self._ended,
-                "at": failure.place(self._torch),
+                "at": failure.place(self._torch) if self._ended is None else None,
             }
         }
 

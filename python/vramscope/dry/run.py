@@ -80,6 +80,7 @@ def run(
     output: pathlib.Path,
     *,
     out: int | None = None,
+    err: int | None = None,
     tell: Callable[[dict[str, Any] | None, float], None] = lambda progress, seconds: None,
 ) -> Outcome:
     """Runs a program. ``tell`` is called about once a second.
@@ -88,6 +89,7 @@ def run(
         program: The program.
         output: Where recordings go. What is there stays.
         out: A file descriptor for what the program writes to standard output.
+        err: The same for standard error.
         tell: Gets the progress of the process that is furthest, and the seconds since the start.
 
     Raises:
@@ -101,7 +103,7 @@ def run(
         command = _command(program, python)
         adopt_orphans()
         try:
-            child = subprocess.Popen(command, env=variables, stdout=out)
+            child = subprocess.Popen(command, env=variables, stdout=out, stderr=err)
         except OSError as error:
             raise NotRun(f"cannot start {command[0]}: {error.strerror}") from None
         waiting = _Waiting(child, settings, program.seconds, tell)
@@ -111,7 +113,8 @@ def run(
         stuck = _stuck(settings)
     status = child.returncode if child.returncode >= 0 else 128 - child.returncode
     snapshots = [path for path in _snapshots(output) if path not in before]
-    return Outcome(0 if ended_by else status, snapshots, ended_by, stuck)
+    status = {None: status, "limit": 0, "interrupt": 128 + signal.SIGINT}[ended_by]
+    return Outcome(status, snapshots, ended_by, stuck)
 
 
 class _Waiting:

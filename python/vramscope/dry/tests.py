@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+from typing import Callable
 
 from .run import NotRun, Program, environment
 from .settings import VARIABLE
@@ -15,8 +16,10 @@ from .settings import VARIABLE
 __all__ = ["NotRun", "start"]
 
 
-def start(gpu: str) -> None:
+def start(gpu: str, release: Callable[[], None]) -> None:
     """Starts this process anew with the GPU. Does nothing in a process that has it.
+
+    ``release`` is called just before, to give back standard output.
 
     Raises:
         NotRun: Something that a dry run needs is missing.
@@ -32,6 +35,7 @@ def start(gpu: str) -> None:
         program = Program([], gpu=gpu, python=sys.executable)
         variables = environment(program, None, folder)
         variables["VRAMSCOPE_DRY_OWNER"] = str(os.getpid())
+        release()
         sys.stdout.flush()
         os.execve(sys.executable, _own_command(), variables)
     except BaseException:
