@@ -97,12 +97,9 @@ def dry_run(
     ]
     words += [] if weights else ["--no-weights"]
     words += [] if holders else ["--no-holders"]
+    command = [sys.executable, "-m", "vramscope", "dry-run", "--format", "json", *words]
     ended = subprocess.run(
-        [sys.executable, "-m", "vramscope", "dry-run", "--format", "json", *words]
-        + [os.fspath(program), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        check=False,
+        [*command, os.fspath(program), *arguments], capture_output=True, check=False
     )
     errors = ended.stderr.decode(errors="replace")
     sys.stderr.write(errors)

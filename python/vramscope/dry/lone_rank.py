@@ -43,7 +43,7 @@ def start(torch: Any) -> None:
         return
     # By their full names: the package has functions of these names.
     rendezvous = importlib.import_module("torch.distributed.rendezvous")
-    distributed_c10d = importlib.import_module("torch.distributed.distributed_c10d")
+    distributed_c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     store = _store(distributed, ranks)
 

@@ -27,8 +27,8 @@ def start(gpu: str, release: Callable[[], None]) -> None:
     if VARIABLE in os.environ:
         # Workers of pytest-xdist end before the process that has started them.
         if os.environ.get("VRAMSCOPE_DRY_OWNER") == str(os.getpid()):
-            folder = pathlib.Path(os.environ[VARIABLE]).parent
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            own = pathlib.Path(os.environ[VARIABLE]).parent
+            atexit.register(shutil.rmtree, own, ignore_errors=True)
         return
     folder = tempfile.mkdtemp(prefix="vramscope-dry-")
     try:
