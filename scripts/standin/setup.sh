@@ -27,7 +27,7 @@ if [ "$wanted" != "$(cat "$folder/complete" 2>/dev/null || true)" ]; then
     echo "$wanted" > "$folder/complete"
 fi
 cd "$here/../.."
-cargo build --quiet --locked --package vramscope-dry --example shims
+cargo build --quiet --locked --package vramscope-dry --lib --example shims
 target=${CARGO_TARGET_DIR:-target}/debug
 rm -rf "$folder/fake"
 mkdir "$folder/fake"

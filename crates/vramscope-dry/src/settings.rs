@@ -51,10 +51,19 @@ pub(crate) fn settings() -> &'static Settings {
     &SETTINGS
 }
 
+/// The version of CUDA by the name of the runtime that this process has loaded; 12.8 without one.
+fn cuda_of_process() -> i32 {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let of = |(name, version)| maps.contains(name).then_some(version);
+    let known = [("libcudart.so.13", 13_000), ("libcudart.so.11", 11_080)];
+    known.into_iter().find_map(of).unwrap_or(12_080)
+}
+
 /// Reads the settings. The variables `FAKECUDA_*` come before those of the JSON.
 fn read(variable: impl Fn(&str) -> Option<String>) -> Settings {
     let mut settings = match variable(VARIABLE).map(|text| serde_json::from_str(&text)) {
-        None => Settings::default(),
+        // Without a launcher the libraries have their own names.
+        None => Settings { cuda: cuda_of_process(), ..Settings::default() },
         Some(Ok(settings)) => settings,
         // The launcher writes it: anything else would answer for another device.
         Some(Err(error)) => panic!("{VARIABLE}: {error}"),
