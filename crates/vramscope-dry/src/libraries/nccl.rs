@@ -410,3 +410,6 @@ api! {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
