@@ -7,7 +7,7 @@ use super::copy::{
 };
 use super::event::{
     cudaEventCreateWithFlags, cudaEventDestroy, cudaEventElapsedTime, cudaEventQuery,
-    cudaEventRecord, cudaEventSynchronize, dry_set_event_lag,
+    cudaEventRecord, cudaEventSynchronize,
 };
 use super::graph::{
     cudaGraphAddEmptyNode, cudaGraphDestroy, cudaGraphGetNodes, cudaGraphNodeGetType,
@@ -24,6 +24,7 @@ use super::stream::{
     cudaStreamIsCapturing, cudaStreamQuery, cudaStreamSynchronize, cudaStreamWaitEvent,
 };
 use crate::device::is_mapped;
+use crate::device::python::dry_set_event_lag;
 use crate::errors::{
     ILLEGAL_STATE, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED,
     OUT_OF_MEMORY,

@@ -1,9 +1,9 @@
 //! Ranks that are alone.
 
+use super::collective::{ncclAllGather, ncclAlltoAll, ncclRecv, ncclReduceScatter, ncclSend};
 use super::{
-    INVALID_ARGUMENT, UniqueId, ncclAllGather, ncclAlltoAll, ncclCommCount, ncclCommDestroy,
-    ncclCommInitRank, ncclCommSplit, ncclCommUserRank, ncclMemAlloc, ncclMemFree, ncclRecv,
-    ncclReduceScatter, ncclSend,
+    INVALID_ARGUMENT, UniqueId, ncclCommCount, ncclCommDestroy, ncclCommInitRank, ncclCommSplit,
+    ncclCommUserRank, ncclMemAlloc, ncclMemFree,
 };
 
 /// `ncclInt32`.
