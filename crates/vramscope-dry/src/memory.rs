@@ -1,7 +1,7 @@
 //! Addresses of device memory, in the order in which a driver gives them out.
 //!
 //! PyTorch takes the lowest of free blocks of equal size, so this order decides how much memory is
-//! reserved. The rule was read off recordings of an H100 (`docs/dryrun.md`, section 4):
+//! reserved. The rule was read off recordings of an H100:
 //!
 //! - Memory comes in chunks of 32 MiB, or the next multiple for a larger request. A chunk holds
 //!   pieces of 2 MiB or a multiple.

@@ -1,5 +1,7 @@
 //! Functions for the Python side of a dry run.
 
+use crate::runtime::timeline::timeline;
+
 use super::{device_count, devices, is_mapped, ranges};
 
 /// 1: device memory is mapped, so that small values are true. 0: values are not computed.
@@ -12,6 +14,18 @@ pub(crate) extern "C" fn dry_has_values() -> i32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn dry_set_capacity_mb(mib: u64) {
     devices().set_capacity(mib << 20);
+}
+
+/// From now on, `lag` queries of a recorded event find it pending.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn dry_set_event_lag(lag: u32) {
+    timeline().set_lag(lag);
+}
+
+/// [`dry_set_event_lag`] for callers that know only names with the prefix of shims.
+#[unsafe(export_name = "vs_dry_set_event_lag")]
+pub(crate) extern "C" fn dry_set_event_lag_for_shims(lag: u32) {
+    dry_set_event_lag(lag);
 }
 
 /// Writes the ranges that device memory lies in, and returns their number. `places` has room for

@@ -14,13 +14,13 @@ use std::ffi::c_void;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties {
     /// 1: pinned, the only kind.
-    kind: i32,
+    pub(crate) kind: i32,
     /// The kinds of handles for other processes.
-    handle_types: i32,
+    pub(crate) handle_types: i32,
     /// 1: a device.
-    location_kind: i32,
+    pub(crate) location_kind: i32,
     /// The number of the device.
-    device: i32,
+    pub(crate) device: i32,
 }
 
 /// Bytes of `CUmemAllocationProp` behind those fields.

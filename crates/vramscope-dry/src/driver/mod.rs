@@ -9,7 +9,7 @@ use crate::errors::{self, Code, INVALID_VALUE, NOT_FOUND, SUCCESS, code};
 use crate::lookup::find;
 use crate::runtime::timeline::synchronize;
 use crate::settings::settings;
-use crate::tables::{put, succeed};
+use crate::tables::{put, succeed, zeros};
 use std::ffi::{CStr, c_char, c_void};
 
 mod copy;
@@ -38,11 +38,14 @@ fn set_context(context: u64) -> Result<(), Code> {
     set_current_device(device as i32)
 }
 
+// No kernel logs anything.
+zeros! { one u64, 3: cuLogsRegisterCallback; }
+
 succeed! {
-    cuInit cuCtxSetLimit cuCtxSetCacheConfig cuCtxSetFlags cuCtxResetPersistingL2Cache
-    cuCtxEnablePeerAccess cuCtxDisablePeerAccess cuCtxDestroy_v2 cuCtxDetach cuProfilerStart
-    cuProfilerStop cuDevicePrimaryCtxRelease_v2 cuDevicePrimaryCtxReset_v2
-    cuDevicePrimaryCtxSetFlags_v2
+    cuLogsUnregisterCallback cuInit cuCtxSetLimit cuCtxSetCacheConfig cuCtxSetFlags
+    cuCtxResetPersistingL2Cache cuCtxEnablePeerAccess cuCtxDisablePeerAccess cuCtxDestroy_v2
+    cuCtxDetach cuProfilerStart cuProfilerStop cuDevicePrimaryCtxRelease_v2
+    cuDevicePrimaryCtxReset_v2 cuDevicePrimaryCtxSetFlags_v2
 }
 
 api! {

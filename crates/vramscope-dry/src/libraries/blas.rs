@@ -21,6 +21,12 @@ zeros! {
     one u64, 2: cublasGetStream_v2 cusolverDnGetStream curandGetStream;
 }
 
+// Algorithms that PyTorch 2.15 asks about have no numbers.
+zeros! {
+    one Heuristic, 8: cublasLtMatmulAlgoCheck;
+    one [u64; 8], 9: cublasLtMatmulAlgoInit;
+}
+
 /// A result of `cublasLtMatmulAlgoGetHeuristic`: `cublasLtMatmulHeuristicResult_t` of cublasLt.h.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,6 +101,17 @@ api! {
             put(results, Heuristic::default());
         }
         put(found, count);
+        0
+    }
+
+    /// Writes an attribute of an algorithm, zeros, and its size.
+    fn cublasLtMatmulAlgoConfigGetAttribute(
+        _algorithm: u64, _attribute: i32, place: *mut u8, bytes: usize, written: *mut usize,
+    ) -> i32 {
+        if !place.is_null() {
+            place.write_bytes(0, bytes);
+        }
+        put(written, bytes);
         0
     }
 

@@ -1,6 +1,6 @@
 //! Functions that compute on the device, set an option or destroy a handle: they do nothing.
 //!
-//! PyTorch 2.9 and 2.11 call these. Shims report other functions as unknown.
+//! PyTorch 2.1 to 2.15 call these. Shims report other functions as unknown.
 
 #![expect(unsafe_code, reason = "exported functions of the libraries")]
 
@@ -26,26 +26,27 @@ succeed! {
     cublasHgemmStridedBatched cublasIcamax_v2 cublasIcamin_v2 cublasIdamax_v2 cublasIdamin_v2
     cublasIsamax_v2 cublasIsamin_v2 cublasIzamax_v2 cublasIzamin_v2 cublasSasum_v2 cublasSaxpy_v2
     cublasScasum_v2 cublasScnrm2_v2 cublasScopy_v2 cublasSdot_v2 cublasSetAtomicsMode
-    cublasSetMathMode cublasSetMatrixAsync cublasSetPointerMode_v2 cublasSetStream_v2
-    cublasSetVectorAsync cublasSetWorkspace_v2 cublasSgelsBatched cublasSgemmBatched cublasSgemmEx
-    cublasSgemmStridedBatched cublasSgemm_v2 cublasSgemv_v2 cublasSgeqrfBatched cublasSger_v2
-    cublasSgetrfBatched cublasSgetrsBatched cublasSnrm2_v2 cublasSrot_v2 cublasSrotg_v2
-    cublasSrotm_v2 cublasSrotmg_v2 cublasSscal_v2 cublasSswap_v2 cublasSsymm_v2 cublasSsymv_v2
-    cublasSsyr2_v2 cublasSsyr2k_v2 cublasSsyr_v2 cublasSsyrk_v2 cublasStrmm_v2 cublasStrmv_v2
-    cublasStrsmBatched cublasStrsm_v2 cublasStrsv_v2 cublasZaxpy_v2 cublasZcopy_v2 cublasZdotc_v2
-    cublasZdotu_v2 cublasZdrot_v2 cublasZdscal_v2 cublasZgelsBatched cublasZgemmBatched
-    cublasZgemmStridedBatched cublasZgemm_v2 cublasZgemv_v2 cublasZgeqrfBatched cublasZgerc_v2
-    cublasZgeru_v2 cublasZgetrfBatched cublasZgetrsBatched cublasZhemm_v2 cublasZhemv_v2
-    cublasZher2_v2 cublasZher2k_v2 cublasZher_v2 cublasZherk_v2 cublasZrot_v2 cublasZrotg_v2
-    cublasZscal_v2 cublasZswap_v2 cublasZsymm_v2 cublasZsymv_v2 cublasZsyr2_v2 cublasZsyr2k_v2
-    cublasZsyr_v2 cublasZsyrk_v2 cublasZtrmm_v2 cublasZtrmv_v2 cublasZtrsmBatched cublasZtrsm_v2
-    cublasZtrsv_v2
+    cublasSetMathMode cublasSetMatrixAsync cublasSetPointerMode_v2 cublasSetSmCountTarget
+    cublasSetStream_v2 cublasSetVectorAsync cublasSetWorkspace_v2 cublasSgelsBatched
+    cublasSgemmBatched cublasSgemmEx cublasSgemmStridedBatched cublasSgemm_v2 cublasSgemv_v2
+    cublasSgeqrfBatched cublasSger_v2 cublasSgetrfBatched cublasSgetrsBatched cublasSnrm2_v2
+    cublasSrot_v2 cublasSrotg_v2 cublasSrotm_v2 cublasSrotmg_v2 cublasSscal_v2 cublasSswap_v2
+    cublasSsymm_v2 cublasSsymv_v2 cublasSsyr2_v2 cublasSsyr2k_v2 cublasSsyr_v2 cublasSsyrk_v2
+    cublasStrmm_v2 cublasStrmv_v2 cublasStrsmBatched cublasStrsm_v2 cublasStrsv_v2 cublasZaxpy_v2
+    cublasZcopy_v2 cublasZdotc_v2 cublasZdotu_v2 cublasZdrot_v2 cublasZdscal_v2 cublasZgelsBatched
+    cublasZgemmBatched cublasZgemmStridedBatched cublasZgemm_v2 cublasZgemv_v2 cublasZgeqrfBatched
+    cublasZgerc_v2 cublasZgeru_v2 cublasZgetrfBatched cublasZgetrsBatched cublasZhemm_v2
+    cublasZhemv_v2 cublasZher2_v2 cublasZher2k_v2 cublasZher_v2 cublasZherk_v2 cublasZrot_v2
+    cublasZrotg_v2 cublasZscal_v2 cublasZswap_v2 cublasZsymm_v2 cublasZsymv_v2 cublasZsyr2_v2
+    cublasZsyr2k_v2 cublasZsyr_v2 cublasZsyrk_v2 cublasZtrmm_v2 cublasZtrmv_v2 cublasZtrsmBatched
+    cublasZtrsm_v2 cublasZtrsv_v2
 }
 
 // cuBLASLt.
 succeed! {
-    cublasLtDestroy cublasLtMatmul cublasLtMatmulDescDestroy cublasLtMatmulDescSetAttribute
-    cublasLtMatmulPreferenceDestroy cublasLtMatmulPreferenceSetAttribute cublasLtMatrixLayoutDestroy
+    cublasLtDestroy cublasLtMatmul cublasLtMatmulAlgoConfigSetAttribute cublasLtMatmulDescDestroy
+    cublasLtMatmulDescSetAttribute cublasLtMatmulPreferenceDestroy
+    cublasLtMatmulPreferenceSetAttribute cublasLtMatrixLayoutDestroy
     cublasLtMatrixLayoutSetAttribute
 }
 
@@ -65,11 +66,12 @@ succeed! {
     cusolverDnSpotrfBatched cusolverDnSpotrs cusolverDnSpotrsBatched cusolverDnSsyevd
     cusolverDnSsyevj cusolverDnSsyevjBatched cusolverDnSsytrf cusolverDnXgeev cusolverDnXgeqrf
     cusolverDnXgesvdjSetMaxSweeps cusolverDnXgesvdjSetSortEig cusolverDnXgesvdjSetTolerance
-    cusolverDnXpotrf cusolverDnXpotrs cusolverDnXsyevBatched cusolverDnXsyevd cusolverDnXsytrs
-    cusolverDnZgeqrf cusolverDnZgesvd cusolverDnZgesvdaStridedBatched cusolverDnZgesvdj
-    cusolverDnZgesvdjBatched cusolverDnZgetrf cusolverDnZgetrs cusolverDnZheevd cusolverDnZheevj
-    cusolverDnZheevjBatched cusolverDnZpotrf cusolverDnZpotrfBatched cusolverDnZpotrs
-    cusolverDnZpotrsBatched cusolverDnZsytrf cusolverDnZungqr cusolverDnZunmqr
+    cusolverDnXpotrf cusolverDnXpotrs cusolverDnXsyevBatched cusolverDnXsyevd
+    cusolverDnXsyevjSetMaxSweeps cusolverDnXsyevjSetSortEig cusolverDnXsyevjSetTolerance
+    cusolverDnXsytrs cusolverDnZgeqrf cusolverDnZgesvd cusolverDnZgesvdaStridedBatched
+    cusolverDnZgesvdj cusolverDnZgesvdjBatched cusolverDnZgetrf cusolverDnZgetrs cusolverDnZheevd
+    cusolverDnZheevj cusolverDnZheevjBatched cusolverDnZpotrf cusolverDnZpotrfBatched
+    cusolverDnZpotrs cusolverDnZpotrsBatched cusolverDnZsytrf cusolverDnZungqr cusolverDnZunmqr
 }
 
 // cuSPARSE.

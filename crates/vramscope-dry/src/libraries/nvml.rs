@@ -4,11 +4,13 @@
 
 use crate::abi::api;
 use crate::attributes::{PCI_BUS, pci_address, uuid};
-use crate::device::{device_count, devices};
+use crate::device::device_count;
 use crate::runtime::write_text;
 use crate::settings::settings;
 use crate::tables::{put, refuse, succeed};
 use std::ffi::{CStr, c_char};
+
+mod numbers;
 
 /// Results, from `nvml.h`.
 const SUCCESS: i32 = 0;
@@ -20,9 +22,6 @@ const NOT_SUPPORTED: i32 = 3;
 const NOT_FOUND: i32 = 6;
 /// See [`SUCCESS`].
 const INSUFFICIENT_SIZE: i32 = 7;
-
-/// The temperature that a device reports, in degrees Celsius.
-const TEMPERATURE: u32 = 30;
 
 /// The device of a handle: handles are numbers of PCI buses.
 fn device(handle: u64) -> Result<i32, i32> {
@@ -49,39 +48,6 @@ fn driver_version() -> &'static str {
         12 => "570.124.06",
         _ => "520.61.05",
     }
-}
-
-/// Memory of a device: used and total, in bytes.
-fn memory(handle: u64) -> Result<(u64, u64), i32> {
-    let number = device(handle)?;
-    let mut devices = devices();
-    let used = devices.used(number).map_err(|_| INVALID_ARGUMENT)?;
-    Ok((used, devices.capacity()))
-}
-
-/// Writes this process, the only one of a device, as `nvmlProcessInfo_t`, whose later versions
-/// have 24 bytes.
-///
-/// # Safety
-///
-/// `places` has `count` entries of the size.
-unsafe fn write_process(handle: u64, count: *mut u32, places: *mut u8, size: usize) -> i32 {
-    let result = memory(handle).and_then(|(used, _)| {
-        // SAFETY: the caller promises count and places.
-        unsafe {
-            if count.replace(1) < 1 || places.is_null() {
-                return Err(INSUFFICIENT_SIZE);
-            }
-            put(places.cast(), std::process::id());
-            put(places.add(8).cast(), used);
-            if size > 16 {
-                // No part of a device: all bits of both numbers.
-                put(places.add(16).cast(), u64::MAX);
-            }
-        }
-        Ok(())
-    });
-    code(result)
 }
 
 /// Writes the device for which `is` holds.
@@ -122,27 +88,6 @@ refuse! { NOT_SUPPORTED;
     nvmlDeviceGetNvLinkState nvmlDeviceGetNvLinkRemoteDeviceType
     nvmlDeviceGetNvLinkRemotePciInfo_v2 nvmlDeviceGetGpuFabricInfo nvmlDeviceGetGpuFabricInfoV
     nvmlDeviceGetFanSpeed nvmlDeviceGetMigMode nvmlEventSetCreate
-}
-
-/// Exports functions that write a number of 32 bits for a device.
-macro_rules! numbers {
-    ($($name:ident $value:expr;)*) => {api! {$(
-        /// Writes a number.
-        fn $name(handle: u64, place: *mut u32) -> i32 {
-            code(device(handle).map(|_| put(place, $value)))
-        }
-    )*}};
-}
-
-numbers! {
-    nvmlDeviceGetPowerUsage 0;
-    nvmlDeviceGetEnforcedPowerLimit 0;
-    nvmlDeviceGetPowerManagementLimit 0;
-    nvmlDeviceGetPerformanceState 0;
-    nvmlDeviceGetComputeMode 0;
-    nvmlDeviceGetPersistenceMode 1;
-    nvmlDeviceGetNumGpuCores settings().gpu.multiprocessors * 128;
-    nvmlDeviceGetMemoryBusWidth settings().gpu.memory_bus_bits;
 }
 
 api! {
@@ -225,52 +170,7 @@ api! {
         }
     }
 
-    /// Writes total, free and used memory of a device, in bytes.
-    fn nvmlDeviceGetMemoryInfo(handle: u64, place: *mut [u64; 3]) -> i32 {
-        code(memory(handle).map(|(used, total)| {
-            put(place, [total, total.saturating_sub(used), used]);
-        }))
-    }
-
-    /// Writes total, reserved, free and used memory of a device, in bytes, behind the version.
-    fn nvmlDeviceGetMemoryInfo_v2(handle: u64, place: *mut [u64; 5]) -> i32 {
-        code(memory(handle).map(|(used, total)| {
-            let version = (*place)[0];
-            put(place, [version, total, 0, total.saturating_sub(used), used]);
-        }))
-    }
-
-    /// Writes how busy a device and its memory are: not at all.
-    fn nvmlDeviceGetUtilizationRates(handle: u64, place: *mut [u32; 2]) -> i32 {
-        code(device(handle).map(|_| put(place, [0; 2])))
-    }
-
-    /// Writes the temperature.
-    fn nvmlDeviceGetTemperature(handle: u64, _sensor: i32, place: *mut u32) -> i32 {
-        code(device(handle).map(|_| put(place, TEMPERATURE)))
-    }
-
-    /// Writes the clock of the memory (2) or of the multiprocessors, in MHz.
-    fn nvmlDeviceGetClockInfo(handle: u64, kind: i32, place: *mut u32) -> i32 {
-        let gpu = &settings().gpu;
-        let clock = if kind == 2 { gpu.memory_clock_khz } else { gpu.clock_khz } / 1000;
-        code(device(handle).map(|_| put(place, clock)))
-    }
-
-    /// Writes the clock of the memory or of the multiprocessors, in MHz.
-    fn nvmlDeviceGetMaxClockInfo(handle: u64, kind: i32, place: *mut u32) -> i32 {
-        nvmlDeviceGetClockInfo(handle, kind, place)
-    }
-
-    /// Writes the compute capability.
-    fn nvmlDeviceGetCudaComputeCapability(handle: u64, major: *mut u32, minor: *mut u32) -> i32 {
-        code(device(handle).map(|_| {
-            put(major, settings().gpu.capability.0);
-            put(minor, settings().gpu.capability.1);
-        }))
-    }
-
-    /// Writes 1: devices reach each other's memory, but 0 (no link) for a link between them.
+    /// Writes 0: devices reach each other's memory.
     fn nvmlDeviceGetP2PStatus(_first: u64, _second: u64, _kind: i32, state: *mut i32) -> i32 {
         put(state, 0);
         SUCCESS
@@ -295,40 +195,5 @@ api! {
     /// Writes the version of CUDA.
     fn nvmlSystemGetCudaDriverVersion(version: *mut i32) -> i32 {
         nvmlSystemGetCudaDriverVersion_v2(version)
-    }
-
-    /// Writes the processes of a device.
-    fn nvmlDeviceGetComputeRunningProcesses(
-        handle: u64, count: *mut u32, places: *mut u8,
-    ) -> i32 {
-        write_process(handle, count, places, 16)
-    }
-
-    /// Writes the processes of a device.
-    fn nvmlDeviceGetComputeRunningProcesses_v2(
-        handle: u64, count: *mut u32, places: *mut u8,
-    ) -> i32 {
-        write_process(handle, count, places, 24)
-    }
-
-    /// Writes the processes of a device.
-    fn nvmlDeviceGetComputeRunningProcesses_v3(
-        handle: u64, count: *mut u32, places: *mut u8,
-    ) -> i32 {
-        write_process(handle, count, places, 24)
-    }
-
-    /// Writes 0 processes that draw.
-    fn nvmlDeviceGetGraphicsRunningProcesses_v3(
-        handle: u64, count: *mut u32, _places: *mut u8,
-    ) -> i32 {
-        code(device(handle).map(|_| put(count, 0)))
-    }
-
-    /// Writes 0 processes that draw.
-    fn nvmlDeviceGetGraphicsRunningProcesses(
-        handle: u64, count: *mut u32, places: *mut u8,
-    ) -> i32 {
-        nvmlDeviceGetGraphicsRunningProcesses_v3(handle, count, places)
     }
 }

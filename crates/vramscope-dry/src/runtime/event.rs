@@ -8,12 +8,6 @@ use crate::abi::api;
 use crate::errors::SUCCESS;
 use crate::tables::put;
 
-/// From now on, `lag` queries of a recorded event find it pending.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn dry_set_event_lag(lag: u32) {
-    timeline().set_lag(lag);
-}
-
 api! {
     /// Makes an event.
     fn cudaEventCreate(place: *mut u64) -> i32 { cudaEventCreateWithFlags(place, 0) }

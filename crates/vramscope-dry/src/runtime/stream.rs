@@ -67,7 +67,8 @@ unsafe fn capture_info(stream: u64, places: &CapturePlaces) -> Code {
 
 succeed! {
     cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
-    cudaStreamAttachMemAsync cudaStreamSetAttribute cudaStreamCopyAttributes cudaCtxResetPersistingL2Cache
+    cudaStreamAttachMemAsync cudaStreamSetAttribute cudaStreamCopyAttributes
+    cudaCtxResetPersistingL2Cache
 }
 
 api! {
