@@ -162,6 +162,8 @@ class Kernels:
                     can, grade = False, MADE_UP if grade > MADE_UP else grade
                     continue
                 nbytes = tensor.nbytes
+                if not nbytes and not writes:
+                    continue
                 if tensor.dtype in _FLOATING:
                     floating += nbytes
                 else:
@@ -215,8 +217,10 @@ class Kernels:
                         base = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
                         entry = (grade, max(entry[1], tensor.nbytes))
                     grades[base] = (grade, entry[1])
+                if plan.is_private:
+                    given = len(results)
                 for one in results[:given]:
-                    if one.is_cuda:
+                    if one.is_cuda and one.layout is _STRIDED:
                         base = one.data_ptr() - one.storage_offset() * one.itemsize
                         if base not in bases:
                             grades[base] = (grade, one.nbytes)
