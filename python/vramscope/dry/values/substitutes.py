@@ -109,8 +109,8 @@ def _norm_elements(x: Any, weight: Any, bias: Any, mean: Any, invstd: Any, epsil
     return (result if bias is None else result + bias.float().view(shape)).to(x.dtype)
 
 
-#: Operators whose further results only substitutes get, which compute them anew: logarithms of sums,
-#: seeds, reserved space.
+#: Operators whose further results only substitutes get, which compute them anew: logarithms of
+#: sums, seeds, reserved space.
 PRIVATE = frozenset((*ATTENTION, "_cudnn_ctc_loss", "_cudnn_rnn", "cudnn_batch_norm"))
 #: By name, or by name and overload.
 SUBSTITUTES: dict[str, Callable[..., Any]] = {
