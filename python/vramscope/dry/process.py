@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .values import Values
 
 
+#: What else is told about values.
+COUNTS = ("computed", "made_up", "failed", "exact")
+
+
 class Process:
     """This process."""
 
@@ -124,6 +128,7 @@ class Process:
                 "memory_bytes": self._settings.memory_bytes,
                 "values": self._settings.values if facts.get("available") else "off",
                 "read": facts.get("read", [])[:20],
+                **{name: facts[name] for name in COUNTS if name in facts},
                 "cudnn": _cudnn(notes),
                 "is_searching": "cudnn_benchmark" in notes,
                 "unknown": unknown[:20],

@@ -33,7 +33,7 @@ class Cpu:
         self._seeding = threading.Lock()
 
     def run(self, plan: Plan, args: Any, kwargs: Any) -> Any:
-        """The result of an operator as a tuple, tensors only; ``None`` if the CPU failed.
+        """The result of an operator, an empty one if it has none; ``None`` if the CPU failed.
 
         What the operator writes in place is written.
         """
@@ -46,8 +46,10 @@ class Cpu:
                 if name not in _PLACES and name not in plan.outputs
             }
             if plan.is_random:
-                return self._random(plan, call, converted, named)
-            return self._call(call, converted, named)
+                result = self._random(plan, call, converted, named)
+            else:
+                result = self._call(call, converted, named)
+            return () if result is None else result
         except Exception as error:
             self._report.fail(plan.name, error)
             return None

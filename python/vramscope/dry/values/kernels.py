@@ -13,7 +13,7 @@ import torch
 from . import counts
 from .compute import Cpu
 from .frames import drop_own_frames
-from .grades import ABSENT, COMPUTED, LARGEST_MADE_UP, MADE_UP, UNWRITTEN, Grades, unseen
+from .grades import ABSENT, COMPUTED, LARGEST_MADE_UP, MADE_UP, UNWRITTEN, ZERO, Grades, unseen
 from .made_up import Maker
 from .numbers import as_tensors
 from .plans import Plan
@@ -70,7 +70,11 @@ class Kernels:
         elif plan.is_resize:
             run = self._resizing(original)
         else:
+            if plan.name == "zero_":
+                original = self._quiet(original)
             run = self._operation(plan, original)
+            if plan.name == "zero_":
+                run = self._zeroing(run, original)
         tally = self._report.tally
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
@@ -122,9 +126,40 @@ class Kernels:
 
         return run
 
+    def _quiet(self, original: Kernel) -> Kernel:
+        """A kernel whose inner operators need no values."""
+        tally = self._report.tally
+
+        def quiet(*args: Any, **kwargs: Any) -> Any:
+            before, tally.quiet = tally.quiet, 2
+            try:
+                return original(*args, **kwargs)
+            finally:
+                tally.quiet = before
+
+        return quiet
+
+    def _zeroing(self, run: Kernel, original: Kernel) -> Kernel:
+        """Benchmarks zero a buffer of the size of the cache again and again."""
+        grades = self.grades
+
+        def zero(args: Any, kwargs: Any) -> Any:
+            tensor = args[0]
+            if tensor.layout is not _STRIDED or tensor.nbytes <= LARGEST_MADE_UP:
+                return run(args, kwargs)
+            base = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
+            if (grades.get(base) or (ABSENT,))[0] == ZERO:
+                return original(*args, **kwargs)
+            out = run(args, kwargs)
+            if grades.get(base) == (COMPUTED, tensor.nbytes):
+                grades[base] = (ZERO, tensor.nbytes)
+            return out
+
+        return zero
+
     def _operation(self, plan: Plan, original: Kernel) -> Kernel:
         grades, limits, report, cpu = self.grades, self._limits, self._report, self._cpu
-        tally = report.tally
+        tally, most_floating, most_other = report.tally, limits.floating, limits.other
         positions, keywords = plan.positions, plan.keywords
         overwrites, is_out, answers = plan.overwrites, plan.is_out, plan.answers
         is_computed = not plan.is_foreign and (not answers or plan.counted)
@@ -162,6 +197,8 @@ class Kernels:
                     can, grade = False, MADE_UP if grade > MADE_UP else grade
                     continue
                 nbytes = tensor.nbytes
+                if not nbytes and not writes:
+                    continue
                 if tensor.dtype in _FLOATING:
                     floating += nbytes
                 else:
@@ -180,7 +217,7 @@ class Kernels:
                     held = MADE_UP
                 if held < grade:
                     grade = held
-            if not grade or floating > limits.floating or other > limits.other:
+            if not grade or floating > most_floating or other > most_other:
                 can = False
             # A replay of a graph computes nothing, so what it would write is not known.
             elif can and on_device and _is_capturing():
@@ -203,7 +240,8 @@ class Kernels:
                 result = None
                 if can:
                     for one in results:
-                        if one.layout is not _STRIDED or not limits.allow(one):
+                        limit = most_floating if one.dtype in _FLOATING else most_other
+                        if one.layout is not _STRIDED or one.nbytes > limit:
                             break
                     else:
                         result = cpu.run(plan, args, kwargs)
@@ -215,8 +253,10 @@ class Kernels:
                         base = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
                         entry = (grade, max(entry[1], tensor.nbytes))
                     grades[base] = (grade, entry[1])
+                if plan.is_private:
+                    given = len(results)
                 for one in results[:given]:
-                    if one.is_cuda:
+                    if one.is_cuda and one.layout is _STRIDED:
                         base = one.data_ptr() - one.storage_offset() * one.itemsize
                         if base not in bases:
                             grades[base] = (grade, one.nbytes)

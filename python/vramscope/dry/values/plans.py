@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .substitutes import SUBSTITUTES
+from .substitutes import PRIVATE, SUBSTITUTES
 
 #: Operators that allocate and write nothing.
 ALLOCATES = {
@@ -76,6 +76,7 @@ class Plan:
         "is_copy",
         "is_foreign",
         "is_out",
+        "is_private",
         "is_random",
         "is_resize",
         "keywords",
@@ -95,6 +96,8 @@ class Plan:
         #: What computes it on the CPU.
         self.call = substitute or operator
         self.name = name
+        #: Its results that are not computed are not missed.
+        self.is_private = name in PRIVATE
         #: It has no kernel of the CPU that takes the same arguments.
         self.is_foreign = is_foreign
         self.allocates = name in ALLOCATES

@@ -46,6 +46,12 @@ def _log_sigmoid_backward(grad: Any, x: Any, buffer: Any) -> Any:
     return grad * torch.sigmoid(-x)
 
 
+def _histogram(x: Any, *options: Any, **named: Any) -> Any:
+    """The CPU counts no integers."""
+    wide = x if x.dtype.is_floating_point else x.double()
+    return _aten.histc(wide, *options, **named).to(x.dtype)
+
+
 def _embedding_bag(weight: Any, indices: Any, offsets: Any, *options: Any, **named: Any) -> Any:
     """The output alone: the others differ in shape between the devices."""
     return _aten._embedding_bag(weight, indices, offsets, *options, **named)[:1]
@@ -103,6 +109,9 @@ def _norm_elements(x: Any, weight: Any, bias: Any, mean: Any, invstd: Any, epsil
     return (result if bias is None else result + bias.float().view(shape)).to(x.dtype)
 
 
+#: Operators whose further results only substitutes get, which compute them anew: logarithms of
+#: sums, seeds, reserved space.
+PRIVATE = frozenset((*ATTENTION, "_cudnn_ctc_loss", "_cudnn_rnn", "cudnn_batch_norm"))
 #: By name, or by name and overload.
 SUBSTITUTES: dict[str, Callable[..., Any]] = {
     **ATTENTION,
@@ -122,6 +131,7 @@ SUBSTITUTES: dict[str, Callable[..., Any]] = {
     "batch_norm_stats": _norm_stats,
     "bmm.dtype": _mm,
     "bmm.dtype_out": _mm,
+    "histc": _histogram,
     "log_sigmoid_backward": _log_sigmoid_backward,
     "mm.dtype": _mm,
     "mm.dtype_out": _mm,

@@ -1,0 +1,115 @@
+"""Programs for dry runs: ``dry_cases.py NAME``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import torch
+from torch import nn
+
+
+def small_model() -> tuple[nn.Module, torch.optim.Optimizer]:
+    model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+    return model, torch.optim.AdamW(model.parameters())
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    model(torch.randn(256, 1024, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def train(steps: int = 3) -> None:
+    model, optimizer = small_model()
+    for _ in range(steps):
+        step(model, optimizer)
+
+
+def values() -> None:
+    train()
+    x = torch.arange(10, device="cuda")
+    assert (x > 6).nonzero().flatten().tolist() == [7, 8, 9]
+    assert x.unique().numel() == 10 and (x * 2).sum().item() == 90
+
+
+def made_up() -> None:
+    x = torch.randn(2048, 2048, device="cuda")
+    print((x @ x > 0).nonzero().shape)
+
+
+def endless() -> None:
+    train(10**9)
+
+
+def stuck() -> None:
+    train(1)
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+
+def catches() -> None:
+    for size in (1 << 40, 1 << 20):
+        try:
+            torch.empty(size, dtype=torch.uint8, device="cuda")
+        except torch.OutOfMemoryError:
+            continue
+
+
+def children() -> None:
+    train(1)
+    asks = "import torch; print('child', torch.zeros(3, device='cuda').device)"
+    subprocess.run([sys.executable, "-c", asks], check=True)
+    shell = subprocess.run(["sh", "-c", "echo [$LD_PRELOAD]"], capture_output=True, text=True)
+    print("preload", shell.stdout.strip())
+    plain = "print('plain', any('vs-cudart' in line for line in open('/proc/self/maps')))"
+    subprocess.run([sys.executable, "-c", plain], check=True)
+
+
+def left() -> None:
+    train(1)
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
+def ends() -> None:
+    train(1)
+    sys.exit(3)
+
+
+def on_cpu() -> None:
+    nn.Linear(4, 4)
+
+
+def slow() -> None:
+    model, optimizer = small_model()
+    while True:
+        step(model, optimizer)
+        time.sleep(0.1)
+
+
+def job() -> None:
+    from torch import distributed
+    from torch.nn.parallel import DistributedDataParallel
+
+    distributed.init_process_group("nccl")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    model = DistributedDataParallel(nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda())
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        step(model, optimizer)
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+def batch() -> None:
+    size = int(sys.argv[sys.argv.index("--batch-size") + 1])
+    # 1 GiB for each.
+    print(torch.empty(size << 30, dtype=torch.uint8, device="cuda").numel())
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
