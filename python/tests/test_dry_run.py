@@ -15,7 +15,6 @@ import sys
 import time
 
 import pytest
-
 from dry import PROGRAMS, TORCH, dry_answer, dry_run
 
 pytestmark = pytest.mark.skipif(TORCH is None, reason="VRAMSCOPE_TORCH names no Python")

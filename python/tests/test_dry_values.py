@@ -8,9 +8,7 @@ import json
 import pytest
 from dry import PROGRAMS, PYTHON, start_dry
 
-pytestmark = pytest.mark.skipif(
-    PYTHON is None, reason="VRAMSCOPE_TORCH names no Python"
-)
+pytestmark = pytest.mark.skipif(PYTHON is None, reason="VRAMSCOPE_TORCH names no Python")
 
 
 def run(case: str, *args: str, values: str = "small") -> tuple:

@@ -97,7 +97,9 @@ def job() -> None:
 
     distributed.init_process_group("nccl")
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    model = DistributedDataParallel(nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda())
+    model = DistributedDataParallel(
+        nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+    )
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(3):
         step(model, optimizer)
