@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
-import threading
 import time
 
 import torch
@@ -47,9 +47,11 @@ def endless() -> None:
 
 def stuck() -> None:
     train(1)
-    lock = threading.Lock()
-    lock.acquire()
-    lock.acquire()
+    # In native code, with the interpreter's lock: no signal handler of Python can run.
+    native = ctypes.PyDLL(None)
+    lock = ctypes.create_string_buffer(256)
+    native.pthread_mutex_lock(lock)
+    native.pthread_mutex_lock(lock)
 
 
 def catches() -> None:
