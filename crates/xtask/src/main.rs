@@ -9,6 +9,7 @@ mod allocator;
 mod cmd;
 mod cost;
 mod dev;
+mod dry;
 mod examples;
 mod extension;
 mod files;
@@ -124,6 +125,7 @@ const LONG: [Part; 12] = [
     ("allocator", allocator::differential),
     ("recorder", python::long),
     ("holders", python::long_holders),
+    ("dry-run", dry::long),
     ("twins", python::twins),
     ("reproducible", reproducible::run),
     ("shipped", release::long),

@@ -119,7 +119,7 @@ pub(crate) fn fleet(repo: &Repo) -> Result<()> {
 
 /// The releases of PyTorch that the recorder is tested with, the folders for them below the target
 /// folder, and the tests. 2.11 loses errors when it takes the stack of a free.
-const RECORDED: [(&str, &str, &[&str]); 2] = [
+pub(crate) const RECORDED: [(&str, &str, &[&str]); 2] = [
     (
         "2.9.1",
         "standin",

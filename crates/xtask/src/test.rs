@@ -18,7 +18,7 @@
 //! target feature `atomics`, which is unstable and so has no `cfg` on a stable compiler.
 
 use crate::{
-    cmd, cost, dev, examples, install, notices, python, release,
+    cmd, cost, dev, dry, examples, install, notices, python, release,
     repo::Repo,
     site::{self, Site},
     size, threads, tidy,
@@ -83,7 +83,7 @@ const TESTED: &[&str] = &[
     "web/site/public/",
 ];
 
-const STEPS: [Step; 23] = [
+const STEPS: [Step; 24] = [
     step("install", "wasm targets, packages, browsers", Whole, install_all),
     step("fmt", "rustfmt", Quick(RUST), fmt),
     step("tidy", "crate edges, lengths, widths, paths, links", Quick(EVERYTHING), tidy::run),
@@ -112,6 +112,7 @@ const STEPS: [Step; 23] = [
     }),
     step("holders", "the search for holders beside a real PyTorch", Whole, python::holders),
     step("e2e", "the built site in Chromium", Whole, e2e),
+    step("dry-run", "programs without a GPU, with PyTorch's own wheel", Whole, dry::run),
     step("firefox", "the main path in Firefox", Whole, firefox),
     step("threads", "the site with threads in Chromium", Changed(threads::SOURCES), with_threads),
 ];
@@ -266,12 +267,13 @@ struct Early {
 
 /// Optimizing wasm, the tests with 32-bit pointers and the counts are mostly the work of one core,
 /// in target folders of their own. The search for holders waits for a download, and then for one
-/// core. They run beside steps that leave cores idle at times.
-const AHEAD: [Early; 4] = [
+/// core, as dry runs do, which use the same PyTorch. They run beside steps that leave cores idle at times.
+const AHEAD: [Early; 5] = [
     Early { step: "build", before: "clippy", args: &["build", "--plain"] },
     Early { step: "32-bit", before: "python", args: &["test", "32-bit"] },
     Early { step: "cost", before: "wheel", args: &["cost"] },
     Early { step: "holders", before: "package", args: &["test", "holders"] },
+    Early { step: "dry-run", before: "e2e", args: &["test", "dry-run"] },
 ];
 
 /// A step in a process of its own, whose output is kept until the step's turn.
