@@ -6,10 +6,10 @@ allocator_differential.py --python PYTHON --driver FOLDER --out FOLDER [--progra
 PYTHON has PyTorch 2.1 or later and a CUDA driver that counts memory and does no work
 (scripts/standin). FOLDER has the driver's libraries; libvramscope_dry.so exports
 dry_set_event_lag(n), which says how many queries of an event recorded from now on find it not
-ready. The environment variable FAKECUDA_CAPACITY_MB is the device's size, of which the driver takes 500 MiB. A process has one
-random setting and runs many programs, so that the start of PyTorch is paid once. Programs use what
-their release has: private pools of graphs and of torch.cuda.MemPool, limits, and all settings that
-decide how much is reserved.
+ready. The environment variable FAKECUDA_CAPACITY_MB is the device's size, of which the driver
+takes 500 MiB. A process has one random setting and runs many programs, so that the start of PyTorch
+is paid once. Programs use what their release has: private pools of graphs and of
+torch.cuda.MemPool, limits, and all settings that decide how much is reserved.
 
 Each process writes one file to --out. Then
 `VRAMSCOPE_DIFFERENTIAL=FOLDER cargo test -p vramscope-allocator --test differential` replays the

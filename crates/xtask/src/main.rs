@@ -120,7 +120,7 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 12] = [
+const LONG: [Part; 13] = [
     ("properties", test::run_long),
     ("allocator", allocator::differential),
     ("recorder", python::long),

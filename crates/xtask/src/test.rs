@@ -267,7 +267,8 @@ struct Early {
 
 /// Optimizing wasm, the tests with 32-bit pointers and the counts are mostly the work of one core,
 /// in target folders of their own. The search for holders waits for a download, and then for one
-/// core, as dry runs do, which use the same PyTorch. They run beside steps that leave cores idle at times.
+/// core, as dry runs do, which use the same PyTorch. They run beside steps that leave cores idle at
+/// times.
 const AHEAD: [Early; 5] = [
     Early { step: "build", before: "clippy", args: &["build", "--plain"] },
     Early { step: "32-bit", before: "python", args: &["test", "32-bit"] },

@@ -19,8 +19,8 @@ const TEST_DATA_LIMIT: u64 = 200 << 10;
 
 /// Crates that may contain `unsafe`: GL, the two at the border to JavaScript, and the references of
 /// Python's objects.
-const UNSAFE_CRATES: [&str; 4] =
-    ["vramscope-python", "vramscope-render", "vramscope-view", "vramscope-worker"];
+const UNSAFE_CRATES: [&str; 5] =
+    ["vramscope-dry", "vramscope-python", "vramscope-render", "vramscope-view", "vramscope-worker"];
 
 /// A text file of the repository.
 pub(crate) struct Source {

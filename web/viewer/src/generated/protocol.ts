@@ -2769,6 +2769,10 @@ headlines: Array<Headline>,
  */
 headlines_omitted?: number, 
 /**
+ * The dry run, if the files are of one; absent otherwise.
+ */
+dry?: DrySummary, 
+/**
  * The memory of the first of these devices, at the moment of its headline; null if nothing
  * was reserved.
  */
