@@ -344,10 +344,8 @@ impl Redaction {
         let line = |text: &mut String| {
             let (file, number) = text.rsplit_once(':').unwrap_or((text.as_str(), ""));
             let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            *text = match is_number {
-                true => format!("{}:{number}", self.hash(file)),
-                false => self.hash(text),
-            };
+            *text =
+                if is_number { format!("{}:{number}", self.hash(file)) } else { self.hash(text) };
         };
         let is_gpu = gpu_names().any(|name| name == gpu.as_str());
         word(gpu, is_gpu);
