@@ -104,8 +104,9 @@ def test_dead_bytes_are_those_that_were_planted(case: str, tmp_path: pathlib.Pat
     (finding,) = [one for one in found if one["kind"] == "dead_at_peak"]
     planted = sum(mib for mib, _ in CASES[case].values())
     assert finding["bytes"] // MIB == planted
-    # With the rests of blocks that are not split.
-    assert finding["saving_bytes"] == active_peak(before) - active_peak(after)
+    # Rests of blocks that are not split may be saved with them.
+    saved = active_peak(before) - active_peak(after)
+    assert planted * MIB <= finding["saving_bytes"] and abs(finding["saving_bytes"] - saved) < 1024
     found = told("diagnose", after, "--all")["findings"]
     assert "dead_at_peak" not in {one["kind"] for one in found}
 
