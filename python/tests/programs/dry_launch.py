@@ -36,6 +36,7 @@ class Core:
 if MODE != "off":
     os.environ["FAKECUDA_VALUES"] = "1"
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+os.environ.setdefault("TRITON_LIBCUDA_PATH", OUT + "/shims")
 library = ctypes.CDLL(OUT + "/vscore.so", mode=ctypes.RTLD_GLOBAL)
 for path in sorted(glob.glob(OUT + "/shims/*[0-9]")):
     ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
