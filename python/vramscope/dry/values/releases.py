@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 import torch
 
+from .frames import drop_own_frames
 from .numbers import with_tensors
 
 Kernel = Callable[..., Any]
@@ -63,14 +64,14 @@ class Front(Registry):
         super().__init__()
         if "with_keyset" not in _parameters(torch.library.Library.impl):
             raise NoInterception(
-                f"values need PyTorch 2.6 or later, this is {torch.__version__.partition('+')[0]}"
+                f"values need PyTorch 2.5 or later, this is {torch.__version__.partition('+')[0]}"
             )
         self._below = torch._C._dispatch_keyset_full_after(getattr(_Key, _FRONT))
         self._choosing = set(self.names(_FRONT))
         self._kernels: dict[str, dict[str, Kernel]] = {}
 
     def original(self, name: str, operator: Any, key: str) -> Kernel:
-        return functools.partial(operator.redispatch, _KeySet(getattr(_Key, key)))
+        return functools.partial(_redispatch(operator), _KeySet(getattr(_Key, key)))
 
     def replace(self, name: str, operator: Any, key: str, kernel: Kernel) -> None:
         chooses = name in self._choosing
@@ -82,10 +83,10 @@ class Front(Registry):
         if len(replaced) > 1:
             return
         front = self._choosing_front if chooses else self._front
-        self._put(name, front(operator, replaced), _FRONT, {"with_keyset": True})
+        self._put(name, _without_frame(front(operator, replaced)), _FRONT, {"with_keyset": True})
 
     def _front(self, operator: Any, replaced: dict[str, Kernel]) -> Kernel:
-        redispatch, below = operator.redispatch, self._below
+        redispatch, below = _redispatch(operator), self._below
         keys: dict[int, Kernel | None] = {}
 
         def front(keyset: Any, *args: Any, **kwargs: Any) -> Any:
@@ -101,7 +102,7 @@ class Front(Registry):
 
     def _choosing_front(self, operator: Any, replaced: dict[str, Kernel]) -> Kernel:
         """In the place of the kernel that chooses a key by the device and layout asked for."""
-        redispatch = operator.redispatch
+        redispatch = _redispatch(operator)
 
         def front(keyset: Any, *args: Any, **kwargs: Any) -> Any:
             device = kwargs.get("device") or torch.device("cpu")
@@ -113,6 +114,24 @@ class Front(Registry):
             return redispatch(_KeySet(getattr(_Key, name)), *args, **kwargs)
 
         return front
+
+
+def _redispatch(operator: Any) -> Kernel:
+    """Calls a kernel by its key, without the frame of a method of ``torch/_ops.py``."""
+    call: Kernel = operator._handle.redispatch_boxed
+    return call
+
+
+def _without_frame(front: Kernel) -> Kernel:
+    @functools.wraps(front)
+    def cleaned(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return front(*args, **kwargs)
+        except BaseException as error:
+            drop_own_frames(error)
+            raise
+
+    return cleaned
 
 
 _DEVICES = {"meta": "Meta"}
