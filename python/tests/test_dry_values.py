@@ -136,6 +136,8 @@ def test_what_a_captured_graph_writes_is_not_known() -> None:
 
 def test_what_a_kernel_of_triton_writes_is_not_known() -> None:
     known, facts = run("kernels_of_triton")
+    if known is None:
+        pytest.skip("no Triton beside this PyTorch")
     assert known == [2016, 64.0]
     assert [(read["operator"], read["dtype"]) for read in facts["read"]] == [
         ("_local_scalar_dense", "float32")

@@ -15,7 +15,7 @@ from .frames import clean_snapshots, not_compiled
 from .install import Installer
 from .kernels import Kernels, Limits
 from .made_up import Maker
-from .releases import NoInterception, Registry
+from .releases import NoInterception, registry
 from .report import Report
 
 __all__ = ["Values", "start"]
@@ -53,14 +53,14 @@ def start(core: Any, *, is_full: bool = False) -> Values:
     report = Report()
     refused: str | None = None
     try:
-        registry = Registry()
+        replaced = registry()
     except NoInterception as error:
         refused = str(error)
     else:
         cpu = Cpu(DeviceMemory.of(core), report)
         maker = Maker(cpu, report)
         kernels = Kernels(cpu, maker, report, core, Limits(is_full))
-        Installer(registry, kernels, maker, report).install()
+        Installer(replaced, kernels, maker, report).install()
         clean_snapshots()
         not_compiled()
     return Values(report, refused, time.perf_counter() - begin)

@@ -73,7 +73,7 @@ class Installer:
             if plan is None:
                 return
             special = SPECIAL.get(name)
-            original = special or self._registry.original(name, key)
-            self._registry.replace(name, key, self._kernels.around(plan, original))
+            original = special or self._registry.original(name, operator, key)
+            self._registry.replace(name, operator, key, self._kernels.around(plan, original))
         except Exception as error:
             self._report.fail(name, f"cannot replace the kernel: {error}")

@@ -178,7 +178,7 @@ class Kernels:
                         if one is not None:
                             found.append((one, writes))
                 elif value is not None:
-                    args = as_tensors(plan, args)
+                    args = as_tensors([one for one, _ in positions], args)
             for name, value in kwargs.items():
                 if name in keywords:
                     writes = keywords[name]

@@ -7,18 +7,30 @@ kernel takes tensors only. A tensor of the type that the result has does the sam
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
-from .plans import Number, Plan
+Number = (int, float, bool, complex)
 
 
-def as_tensors(plan: Plan, args: tuple[Any, ...]) -> list[Any]:
+def with_tensors(operator: Any, args: tuple[Any, ...]) -> Any:
+    """The arguments of an operator, with tensors for numbers where it takes tensors only."""
+    kinds = operator._schema.arguments
+    for one, kind in zip(args, kinds):
+        if one.__class__ in Number and "Tensor" in str(kind.type):
+            return as_tensors(
+                [at for at, kind in enumerate(kinds) if "Tensor" in str(kind.type)], args
+            )
+    return args
+
+
+def as_tensors(positions: Iterable[int], args: tuple[Any, ...]) -> list[Any]:
     """The arguments, with tensors for numbers."""
     replaced = list(args)
     others = [one for one in args if isinstance(one, torch.Tensor)]
-    for at, _ in plan.positions:
+    for at in positions:
         if at < len(replaced) and isinstance(replaced[at], Number):
             value = replaced[at]
             replaced[at] = torch.scalar_tensor(value, dtype=_type(others, value), device="cpu")

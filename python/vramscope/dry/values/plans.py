@@ -62,8 +62,6 @@ ANSWERS = {"_local_scalar_dense", "equal", "is_nonzero"}
 #: Namespaces with kernels of the CPU for each operator.
 COMPUTED_NAMESPACES = ("aten", "torchvision")
 
-Number = (int, float, bool, complex)
-
 
 class Plan:
     """How an operator is intercepted."""

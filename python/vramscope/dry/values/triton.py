@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .frames import drop_own_frames
 from .grades import ABSENT, LARGEST_MADE_UP, MADE_UP, UNWRITTEN, first_address
 from .kernels import Kernels
 from .made_up import Maker
@@ -28,7 +29,11 @@ def watch_triton(module: ModuleType, kernels: Kernels, maker: Maker) -> None:
 
     @functools.wraps(run)
     def marked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        compiled = run(self, *args, **kwargs)
+        try:
+            compiled = run(self, *args, **kwargs)
+        except BaseException as error:
+            drop_own_frames(error)
+            raise
         if not kwargs.get("warmup"):
             stored = _stored_by(compiled)
             for name, one in (*zip(self.arg_names, args), *kwargs.items()):
@@ -46,7 +51,11 @@ def watch_inductor(module: ModuleType, kernels: Kernels, maker: Maker) -> None:
 
     @functools.wraps(run)
     def marked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = run(self, *args, **kwargs)
+        try:
+            result = run(self, *args, **kwargs)
+        except BaseException as error:
+            drop_own_frames(error)
+            raise
         for name, one in zip(getattr(self.fn, "arg_names", ()), args):
             if _WRITTEN.match(name):
                 _mark(one, kernels, maker, is_whole=name.startswith("out"))
