@@ -34,6 +34,13 @@ def memory_size(text: str) -> int:
         ValueError: The text is no size.
     """
 
+def check_expression(text: str) -> None:
+    """Checks an expression of ``--fail-on``.
+
+    Raises:
+        ValueError: The text is none.
+    """
+
 def dry_shims(packages: str, core: str, cache: str) -> str:
     """Writes the files that answer for Nvidia's libraries, unless the cache has them.
 

@@ -17,6 +17,13 @@ pub(crate) fn memory_size(text: &str) -> PyResult<u64> {
     vramscope_report::what_if::parse_memory(text).map_err(PyValueError::new_err)
 }
 
+/// Checks an expression of `--fail-on`.
+#[pyfunction]
+pub(crate) fn check_expression(text: &str) -> PyResult<()> {
+    let parsed = vramscope_report::check::Expression::parse(text);
+    parsed.map(drop).map_err(PyValueError::new_err)
+}
+
 /// Writes the files for the PyTorch in a folder, unless the cache has them. JSON with their paths
 /// and the versions of CUDA and cuDNN.
 #[pyfunction]

@@ -70,7 +70,7 @@ mod _vramscope {
     #[pymodule_export]
     use super::dataset::export_parquet;
     #[pymodule_export]
-    use super::dry::{dry_shims, gpu, memory_size};
+    use super::dry::{check_expression, dry_shims, gpu, memory_size};
     #[pymodule_export]
     use super::file::{File, open};
     #[pymodule_export]

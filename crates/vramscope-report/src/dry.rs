@@ -37,10 +37,42 @@ pub struct DryRun {
     pub unknown: Vec<String>,
     /// Loaded files with a CUDA runtime of their own, which a dry run does not reach.
     pub own_runtimes: Vec<String>,
-    /// `steps` if the program was ended after a number of steps.
+    /// Whether PyTorch has kernels for the GPU.
+    pub has_kernels: Option<bool>,
+    /// The process.
+    pub pid: u32,
+    /// What has ended the program before its own end: `steps`, `limit`, `interrupt`, or the type of
+    /// an error. Null if nothing has.
     pub ended: Option<String>,
-    /// The line of the program that ran when it was ended from outside.
+    /// The line of the program at which it was ended.
     pub at: Option<String>,
+}
+
+/// How a program has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// By itself, or after the steps that were asked for.
+    Own,
+    /// By the time limit.
+    Limit,
+    /// By the user.
+    Interrupt,
+    /// By an error that says that memory ran out.
+    OutOfMemory,
+    /// By another error.
+    Error,
+}
+
+impl DryRun {
+    fn end(&self) -> End {
+        match self.ended.as_deref() {
+            None | Some("steps") => End::Own,
+            Some("limit") => End::Limit,
+            Some("interrupt" | "KeyboardInterrupt") => End::Interrupt,
+            Some(name) if name.contains("OutOfMemory") => End::OutOfMemory,
+            Some(_) => End::Error,
+        }
+    }
 }
 
 /// A line of the program that read values which were not computed.
@@ -53,6 +85,8 @@ pub struct ReadLine {
     pub line: String,
     /// The operator that read.
     pub operator: String,
+    /// The type of the values: `bool`, `float32`.
+    pub dtype: String,
     /// How often.
     #[cfg_attr(feature = "typescript", ts(type = "number"))]
     pub count: u64,
@@ -66,9 +100,11 @@ pub struct ReadLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum DryOutcome {
-    /// No allocation failed.
+    /// The program came to its end, or to the steps that were asked for.
     Fits,
-    /// An allocation failed.
+    /// Something else ended it before: nothing is known of what would follow.
+    Ended,
+    /// An allocation failed, and the program did not go on.
     RunsOut,
 }
 
@@ -99,6 +135,14 @@ pub struct DrySummary {
     pub text: String,
     /// What is estimated, or was not computed: a sentence each.
     pub notes: Vec<String>,
+    /// The process.
+    #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pid: u32,
+    /// Whether the snapshot was written at the end of the process.
+    #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    is_last: bool,
 }
 
 impl DrySummary {
@@ -111,6 +155,13 @@ impl DrySummary {
         }
         let failure = card.entries.iter().map(|entry| &entry.record);
         let failure = failure.into_iter().find(|record| record.kind == FindingKind::Oom);
+        let is_last = sidecar.reason.as_deref() == Some("end");
+        let outcome = match dry.end() {
+            End::OutOfMemory => DryOutcome::RunsOut,
+            _ if failure.is_some() && !is_last => DryOutcome::RunsOut,
+            End::Own => DryOutcome::Fits,
+            End::Limit | End::Interrupt | End::Error => DryOutcome::Ended,
+        };
         let mut summary = Self {
             path: card.path.clone(),
             device: card.device,
@@ -119,35 +170,53 @@ impl DrySummary {
             steps: sidecar.steps.len(),
             active_bytes: Bytes(card.peak(BandKind::Active)),
             reserved_bytes: Bytes(card.peak(BandKind::Reserved)),
-            outcome: if failure.is_some() { DryOutcome::RunsOut } else { DryOutcome::Fits },
+            outcome,
             read: dry.read.clone(),
             text: String::new(),
             notes: notes(dry, sidecar),
+            pid: dry.pid,
+            is_last,
         };
-        summary.text = summary.words(failure, dry);
+        summary.text = summary.words(failure, card.ooms.len(), dry);
         Some(summary)
     }
 
     /// The one of several ranks and moments that tells most: a failure before others, then the
     /// highest peak.
     pub(crate) fn worst(all: impl IntoIterator<Item = Self>) -> Option<Self> {
-        all.into_iter().max_by_key(|one| (one.outcome, one.active_bytes, one.steps))
+        let all: Vec<Self> = all.into_iter().collect();
+        // The end of a process tells whether it has survived a failure.
+        let ended: Vec<u32> = all.iter().filter(|one| one.is_last).map(|one| one.pid).collect();
+        let all = all.into_iter().filter(|one| one.is_last || !ended.contains(&one.pid));
+        all.max_by_key(|one| (one.outcome, one.active_bytes, one.steps))
     }
 
-    fn words(&self, failure: Option<&FindingRecord>, dry: &DryRun) -> String {
-        let of = format!("dry run of {} ({})", self.gpu, self.memory_bytes);
-        if let Some(failure) = failure {
-            return format!("{of}: runs out{}", place_of(failure, self.steps));
+    fn words(&self, failure: Option<&FindingRecord>, failures: usize, dry: &DryRun) -> String {
+        let of = match self.device {
+            0 => format!("dry run of {} ({})", self.gpu, self.memory_bytes),
+            device => format!("dry run of {} ({}), GPU {device}", self.gpu, self.memory_bytes),
+        };
+        if self.outcome == DryOutcome::RunsOut {
+            let place = failure.map(|failure| place_of(failure, self.steps));
+            let at = dry.at.as_ref().map(|at| format!(" at {at}"));
+            return format!("{of}: runs out{}", place.or(at).unwrap_or_default());
         }
-        let so_far = if dry.at.is_some() { " so far" } else { "" };
+        let so_far = if self.outcome == DryOutcome::Ended { " so far" } else { "" };
         let steps = match self.steps {
             0 => String::new(),
             1 => format!("1 step{so_far}, "),
             steps => format!("{} steps{so_far}, ", grouped(steps as u64)),
         };
-        let end = match &dry.at {
-            Some(at) => format!("ended at {at}"),
-            None => "fits".to_owned(),
+        let at = dry.at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+        let end = match (dry.end(), failures) {
+            (End::Limit, _) => format!("ended by the time limit{at}"),
+            (End::Interrupt, _) => format!("interrupted{at}"),
+            (End::Error | End::OutOfMemory, _) => {
+                format!("then {}{at}", dry.ended.as_deref().unwrap_or_default())
+            }
+            (End::Own, 0) => "fits".to_owned(),
+            (End::Own, 1) => "fits: the program survived a failed allocation".to_owned(),
+            (End::Own, _) => format!("fits: the program survived {failures} failed allocations"),
         };
         format!("{of}: {steps}peak {}, {} reserved, {end}", self.active_bytes, self.reserved_bytes)
     }
@@ -156,10 +225,11 @@ impl DrySummary {
 /// Where an allocation failed: ` in backward of step 0 at model.py:88`.
 fn place_of(failure: &FindingRecord, steps: usize) -> String {
     let phase = failure.phase.map(|phase| format!(" in {}", phase.name()));
-    let step = match failure.step {
-        Some(step) => format!(" of step {step}"),
-        None if phase.is_some() => format!(" of step {steps}"),
-        None => String::new(),
+    let step = match (&phase, failure.step) {
+        (Some(_), Some(step)) => format!(" of step {step}"),
+        (Some(_), None) => format!(" of step {steps}"),
+        (None, Some(step)) => format!(" in step {step}"),
+        (None, None) => String::new(),
     };
     let site = failure.place.as_ref().map(|place| place.site.as_str()).unwrap_or_default();
     // The function is in the finding below.
@@ -171,12 +241,17 @@ fn place_of(failure: &FindingRecord, steps: usize) -> String {
 fn notes(dry: &DryRun, sidecar: &Sidecar) -> Vec<String> {
     let mut notes = Vec::new();
     let sizes: Vec<&ReadLine> = dry.read.iter().filter(|read| read.decides == "size").collect();
-    let branches: Vec<&ReadLine> = dry.read.iter().filter(|read| read.decides != "size").collect();
+    // Losses are read to be printed: conditions, counts and indices decide.
+    let decides = |read: &&ReadLine| read.decides != "size" && !read.dtype.contains("float");
+    let branches: Vec<&ReadLine> = dry.read.iter().filter(decides).collect();
     if !sizes.is_empty() {
         notes.push(format!("sizes depend on values that were not computed: {}", listed(&sizes)));
     }
     if !branches.is_empty() {
         notes.push(format!("values that were not computed were read: {}", listed(&branches)));
+    }
+    if dry.has_kernels == Some(false) {
+        notes.push(format!("this PyTorch has no kernels for {}: it would not run there", dry.gpu));
     }
     if dry.values == "off" {
         let torch = sidecar.torch.as_deref().unwrap_or("this PyTorch");

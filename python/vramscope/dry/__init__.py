@@ -21,7 +21,7 @@ class DryRun:
 
     #: The exit status of the program.
     status: int
-    #: Whether no allocation failed; ``None`` if the program used no GPU.
+    #: Whether the program came to its end; ``None`` if something else than memory ended it.
     fits: bool | None
     #: The result in a line.
     text: str
@@ -113,7 +113,7 @@ def dry_run(
     dry = diagnosis["dry"]
     return DryRun(
         ended.returncode,
-        dry["outcome"] == "fits",
+        {"fits": True, "runs_out": False}.get(dry["outcome"]),
         dry["text"],
         diagnosis,
         pathlib.Path(dry["path"]),

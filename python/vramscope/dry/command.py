@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,13 +115,20 @@ def main(arguments: list[str]) -> None:
         try:
             if options.largest is not None:
                 search = _search(parser, options.largest)
-                raise SystemExit(_find_largest(search, program, folder))
+                raise SystemExit(_find_largest(search, program, folder, is_json))
             with _Progress(options.steps) as progress:
                 outcome = run(program, folder, out=out, tell=progress.tell)
         except NotRun as error:
             print(f"vramscope dry-run: {error}", file=sys.stderr)
             raise SystemExit(NOT_RUN) from None
-        raise SystemExit(_answer(outcome, folder, options))
+        try:
+            status = _answer(outcome, folder, options)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of the answer has left. Nothing more is written at the exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = outcome.status
+        raise SystemExit(status)
 
 
 def _program(parser: _Parser, options: argparse.Namespace) -> Program:
@@ -134,6 +142,11 @@ def _program(parser: _Parser, options: argparse.Namespace) -> Program:
         parser.error("expected a program: a script, -m and a module, or -- and a command")
     if kind == "script" and not os.path.exists(words[0]):
         parser.error(f"cannot find {words[0]}: expected a script, or -- before a command")
+    for expression in options.fail_on:
+        try:
+            _vramscope.check_expression(expression)
+        except ValueError as error:
+            parser.error(str(error))
     memory = None
     if options.memory is not None:
         try:
@@ -170,8 +183,10 @@ def _search(parser: _Parser, text: str) -> Search:
         parser.error(f"--largest {error}")
 
 
-def _find_largest(search: Search, program: Program, folder: pathlib.Path) -> int:
+def _find_largest(search: Search, program: Program, folder: pathlib.Path, is_json: bool) -> int:
     """Runs the program with several values of an option, and tells the largest that fits."""
+
+    tries: list[dict[str, Any]] = []
 
     def fits(value: int) -> bool:
         own = dataclasses.replace(program, words=search.words(program.words, value))
@@ -189,17 +204,28 @@ def _find_largest(search: Search, program: Program, folder: pathlib.Path) -> int
                 f"with {search.name} {value} the program ended with status {outcome.status}, and "
                 f"not for memory{last}"
             )
-        print(f"  {search.name} {value:<6} {_outcome_words(dry)}", flush=True)
+        tries.append({"value": value, "active_bytes": dry["active_bytes"], "text": dry["text"]})
+        told(f"  {search.name} {value:<6} {_outcome_words(dry)}")
         return bool(dry["outcome"] == "fits")
 
-    print(f"{search.name} on {program.gpu}, each value run:", flush=True)
+    def told(text: str) -> None:
+        if not is_json:
+            print(text, flush=True)
+
+    told(f"{search.name} on {program.gpu}, each value run:")
     largest = search.run(fits)
-    if largest is None:
+    is_ignored = len(tries) > 1 and len({one["active_bytes"] for one in tries}) == 1
+    if is_json:
+        found = {"schema": "vramscope.largest/1", "name": search.name, "largest": largest}
+        print(json.dumps({**found, "changes_peak": not is_ignored, "tries": tries}, indent=2))
+    elif largest is None:
         print(f"no {search.name} from {search.least} on fits")
-        return 1
-    bound = ", the end of the range" if largest == search.most else ""
-    print(f"largest {search.name} that fits: {largest}{bound}")
-    return 0
+    else:
+        bound = ", the end of the range" if largest == search.most else ""
+        print(f"largest {search.name} that fits: {largest}{bound}")
+    if is_ignored:
+        told(f"each value has the same peak: the program may not use {search.name}")
+    return 1 if largest is None else 0
 
 
 def _dry(outcome: Outcome) -> Any:
@@ -233,6 +259,8 @@ def _answer(outcome: Outcome, folder: pathlib.Path, options: argparse.Namespace)
     checks = [word for expression in options.fail_on for word in ("--fail-on", expression)]
     arguments = ["vramscope", "diagnose", "--format", options.format, *checks, *paths]
     found = int(_vramscope.main(arguments, None))
+    if outcome.status and outcome.ended_by is None and options.format == "text":
+        print(f"the program ended with status {outcome.status}")
     if options.format == "text":
         print(f"recorded into {folder}/")
     return outcome.status or found
@@ -240,9 +268,15 @@ def _answer(outcome: Outcome, folder: pathlib.Path, options: argparse.Namespace)
 
 def _why_nothing(outcome: Outcome) -> str:
     if outcome.ended_by == "limit":
-        return "nothing was recorded before the time limit: --seconds sets another"
+        return "nothing was recorded: the program did not end when the time limit asked it to"
+    if outcome.ended_by == "interrupt":
+        return "interrupted before the program used a GPU"
+    if outcome.status > 128:
+        number = outcome.status - 128
+        perhaps = ": perhaps the memory of this machine ran out" if number == signal.SIGKILL else ""
+        return f"the program was killed by signal {number}, and nothing was recorded{perhaps}"
     if outcome.status:
-        return f"the program ended with status {outcome.status} before it used a GPU"
+        return f"the program ended with status {outcome.status}, and nothing was recorded"
     return "the program did not use a GPU: nothing was moved to the device cuda"
 
 

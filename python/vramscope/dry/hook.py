@@ -72,7 +72,8 @@ class _Waiting:
             run(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
-            self._after(module)
+            # A package may have put another module in its place.
+            self._after(sys.modules.get(self._name, module))
 
         loader.exec_module = exec_module
 

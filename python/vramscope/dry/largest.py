@@ -30,7 +30,8 @@ class Search:
     def words(self, words: list[str], value: int) -> list[str]:
         """The command line with this value: in the place of the option's own, else at the end."""
         plain = self.name.replace("-", "_")
-        for at, word in enumerate(words):
+        # The last one counts.
+        for at, word in reversed(list(enumerate(words))):
             name, equals, _ = word.partition("=")
             if name.lstrip("-").replace("-", "_") != plain:
                 continue

@@ -7,6 +7,7 @@ import ctypes
 import faulthandler
 import json
 import os
+import re
 import sys
 import time
 from types import ModuleType
@@ -35,7 +36,11 @@ class Process:
         self._core: ctypes.CDLL | None = None
         self._values: Values | None = None
         self._torch: Any = None
+        self._has_kernels = True
         self._ended: str | None = None
+        #: The type of the error that has ended the program, and its line.
+        self._error: str | None = None
+        self._error_at: str | None = None
 
     def before_torch(self) -> None:
         """Loads the libraries. One that is loaded answers for its name, wherever another lies."""
@@ -47,6 +52,7 @@ class Process:
     def after_torch(self, torch: ModuleType) -> None:
         """Gives small tensors their values, and starts the recorder."""
         self._torch = torch
+        self._choose_code(torch)
         if self._settings.values != "off" and self._core is not None:
             from . import values
 
@@ -64,8 +70,34 @@ class Process:
         recorder = record(self._settings.output, **self._settings.record)
         recorder.beside = self._facts
         recorder.after_step = lambda: self._after_step(recorder)
+        recorder.writes_empty = False
+        recorder.has_survived = lambda: self._error is None
         recorder.start()
+        self._watch_errors()
         self._show_stacks_when_asked()
+
+    def _watch_errors(self) -> None:
+        """Notes the error that ends the program."""
+        shown = sys.excepthook
+
+        def show(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+            self._error, self._error_at = kind.__name__, failure.place_of(trace, self._torch)
+            shown(kind, error, trace)
+
+        sys.excepthook = show
+
+    def _choose_code(self, torch: Any) -> None:
+        """Says which of the kernels in PyTorch's files the device would run."""
+        major, minor = self._settings.capability
+        flags = torch._C._cuda_getArchFlags() or ""
+        built = [int(number) for number in re.findall(r"sm_(\d+)", flags)]
+        wanted = 10 * major + minor
+        fitting = [one for one in built if one // 10 == major and one <= wanted]
+        later = [int(number) for number in re.findall(r"compute_(\d+)", flags)]
+        later = [one for one in later if one <= wanted]
+        self._has_kernels = bool(fitting or later or not built)
+        if fitting and self._core is not None and hasattr(self._core, "dry_set_code_version"):
+            self._core.dry_set_code_version(max(fitting))
 
     def _give_devices(self) -> None:
         """One device for each process that a launcher has started on this machine."""
@@ -108,6 +140,16 @@ class Process:
             part.write_text(text, encoding="utf-8")
             part.replace(path)
 
+    def _end(self) -> dict[str, Any]:
+        """What has ended the program, and where."""
+        if self._ended is not None:
+            return {"ended": self._ended, "at": None}
+        if self._error is not None:
+            return {"ended": self._error, "at": self._error_at}
+        by = _lines(self._settings.ended)
+        at = failure.place(self._torch)
+        return {"ended": by[0] if by else None, "at": at}
+
     def _loaded_runtimes(self) -> list[str]:
         """Names of the loaded files with a CUDA runtime of their own."""
         try:
@@ -133,8 +175,9 @@ class Process:
                 "is_searching": "cudnn_benchmark" in notes,
                 "unknown": unknown[:20],
                 "own_runtimes": self._loaded_runtimes(),
-                "ended": self._ended,
-                "at": failure.place(self._torch) if self._ended is None else None,
+                "has_kernels": self._has_kernels,
+                "pid": os.getpid(),
+                **self._end(),
             }
         }
 

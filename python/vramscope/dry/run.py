@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +24,10 @@ from .settings import LIBRARY_VARIABLE, NOTES_VARIABLE, VARIABLE, Settings
 
 #: Seconds that a program has to end after it was asked to.
 PATIENCE = 20.0
+#: Seconds that processes have which the program has left.
+LEFT_OVER = 1.0
+#: Seconds after an interrupt until the program is ended: a terminal has interrupted it, too.
+AFTER_INTERRUPT = 5.0
 #: Asks a Python where its PyTorch is.
 _PROBE = (
     "import importlib.util as u, json, sys;"
@@ -95,10 +101,13 @@ def run(
     Raises:
         NotRun: Something that a dry run needs is missing.
     """
+    if program.kind == "command" and shutil.which(program.words[0]) is None:
+        raise NotRun(f"cannot find {program.words[0]}: expected a command")
     python = find_python(program)
     packages = _packages(python)
+    _check_output(output)
     before = set(_snapshots(output))
-    with tempfile.TemporaryDirectory(prefix="vramscope-dry-") as folder:
+    with _folder() as folder:
         settings, variables = _prepare(program, packages, output, folder)
         command = _command(program, python)
         adopt_orphans()
@@ -109,7 +118,7 @@ def run(
         waiting = _Waiting(child, settings, program.seconds, tell)
         with waiting.passing_signals():
             ended_by = waiting.wait()
-            end_all(PATIENCE / 4)
+            end_all(LEFT_OVER)
         stuck = _stuck(settings)
     status = child.returncode if child.returncode >= 0 else 128 - child.returncode
     snapshots = [path for path in _snapshots(output) if path not in before]
@@ -159,6 +168,13 @@ class _Waiting:
 
     def _end(self) -> None:
         """Lets the program write what it has, and ends it."""
+        if self._ended_by == "interrupt":
+            try:
+                self._child.wait(timeout=AFTER_INTERRUPT)
+                return
+            except subprocess.TimeoutExpired:
+                pass
+        self._settings.ended.write_text(str(self._ended_by), encoding="utf-8")
         send(descendants(), signal.SIGTERM)
         try:
             self._child.wait(timeout=PATIENCE)
@@ -236,6 +252,26 @@ def _origin(python: str) -> str | None:
     return None if origin is None else str(origin)
 
 
+@contextlib.contextmanager
+def _folder() -> Iterator[str]:
+    """The folder of the run's own files, which is removed at the end."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="vramscope-dry-") as folder:
+            yield folder
+    except OSError as error:
+        raise NotRun(f"cannot write into {tempfile.gettempdir()}: {error.strerror}") from None
+
+
+def _check_output(output: pathlib.Path) -> None:
+    """Finds before the run that nothing could be written after it."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotRun(f"cannot make {output}: {error.strerror}") from None
+    if not os.access(output, os.W_OK | os.X_OK):
+        raise NotRun(f"cannot write into {output}: no permission")
+
+
 def _packages(python: str) -> pathlib.Path:
     """The folder that PyTorch is installed in."""
     origin = _origin(python)
@@ -247,9 +283,15 @@ def _packages(python: str) -> pathlib.Path:
     return pathlib.Path(origin).parent.parent
 
 
-def _cache() -> pathlib.Path:
+def _cache(folder: str) -> pathlib.Path:
+    """The folder of shims: the user's cache, or else the folder of this run."""
     own = os.environ.get("XDG_CACHE_HOME")
-    return (pathlib.Path(own) if own else pathlib.Path.home() / ".cache") / "vramscope" / "dry"
+    try:
+        path = (pathlib.Path(own) if own else pathlib.Path.home() / ".cache") / "vramscope" / "dry"
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return pathlib.Path(folder, "shims")
+    return path if os.access(path, os.W_OK) else pathlib.Path(folder, "shims")
 
 
 def environment(program: Program, output: pathlib.Path | None, folder: str) -> dict[str, str]:
@@ -273,7 +315,7 @@ def _prepare(
     core = str(_vramscope.__file__)
     try:
         gpu = json.loads(_vramscope.gpu(program.gpu))
-        shims = json.loads(_vramscope.dry_shims(str(packages), core, str(_cache())))
+        shims = json.loads(_vramscope.dry_shims(str(packages), core, str(_cache(folder))))
     except ValueError as error:
         raise NotRun(str(error)) from None
     if program.memory is not None:
@@ -286,6 +328,7 @@ def _prepare(
         own_runtimes=[refused["file"] for refused in shims["refused"]],
         gpu=program.gpu,
         memory_bytes=gpu["total_bytes"],
+        capability=gpu["capability"],
         cuda=shims["cuda"],
         values=program.values,
         is_lone_rank=program.ranks is not None,
@@ -315,6 +358,9 @@ def _prepare(
         "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
         **os.environ,
         **job,
+        # Kernels that are compiled here are empty: a GPU must never find them.
+        "PYTORCH_KERNEL_CACHE_PATH": os.path.join(folder, "kernels"),
+        "TRITON_CACHE_DIR": os.path.join(folder, "triton"),
         VARIABLE: settings.write(),
         LIBRARY_VARIABLE: json.dumps(library),
         NOTES_VARIABLE: str(settings.notes),
@@ -344,12 +390,18 @@ def furthest(settings: Settings) -> dict[str, Any] | None:
     return max(found, key=lambda one: one["steps"], default=None)
 
 
+#: Lines of stacks that are not of the program.
+_OF_PACKAGES = r'File "[^"]*(site-packages|dist-packages|/lib/python3|/vramscope/dry/|<frozen)'
+
+
 def _stuck(settings: Settings) -> str | None:
     texts = []
     for path in sorted(settings.stuck.glob("*")):
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
-        if text:
-            texts.append(text)
+        text = path.read_text(encoding="utf-8", errors="replace")
+        # The frames of the program, without those of packages.
+        lines = [line for line in text.splitlines() if not re.search(_OF_PACKAGES, line)]
+        if any(line.startswith("  File ") for line in lines):
+            texts.append("\n".join(lines))
     return "\n".join(texts) or None
 
 

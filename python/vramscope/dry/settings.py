@@ -33,6 +33,8 @@ class Settings:
     #: The GPU, as the user named it, and the memory of the device in bytes.
     gpu: str
     memory_bytes: int
+    #: Its compute capability.
+    capability: list[int]
     #: The version of CUDA that PyTorch was built for, such as 12080.
     cuda: int | None
     #: ``off``, ``small`` or ``full``.
@@ -61,6 +63,11 @@ class Settings:
     def notes(self) -> pathlib.Path:
         """Remarks of the library, a line each."""
         return pathlib.Path(self.folder, "notes")
+
+    @property
+    def ended(self) -> pathlib.Path:
+        """What ends the program from outside, once something does: ``limit`` or ``interrupt``."""
+        return pathlib.Path(self.folder, "ended")
 
     @property
     def progress(self) -> pathlib.Path:

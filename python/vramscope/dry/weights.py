@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 #: Tensors of at least this many bytes keep the zeros that new memory has.
 LARGE = 1 << 20
+_FILLING = ("normal_", "uniform_", "constant_", "ones_", "zeros_")
 
 
 def start(torch: Any) -> None:
@@ -19,8 +20,8 @@ def start(torch: Any) -> None:
     init = torch.nn.init
     for name in dir(init):
         call = getattr(init, name)
-        # `normal_`, `kaiming_uniform_` and the others that write into their argument.
-        if name.endswith("_") and not name.startswith("_") and callable(call):
+        # Those that only fill their argument, not `orthogonal_` or `eye_`.
+        if name.endswith(_FILLING) and callable(call):
             setattr(init, name, _of_small(torch, call))
     torch.load = torch.serialization.load = _mapped(torch.load)
 

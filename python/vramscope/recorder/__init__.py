@@ -177,6 +177,10 @@ class Recorder:
         self.beside: Callable[[], dict[str, Any]] | None = None
         #: Called after each step.
         self.after_step: Callable[[], None] | None = None
+        #: Whether a snapshot without any memory is written.
+        self.writes_empty = True
+        #: Whether the program has gone on after memory ran out; ``None`` if that is not known.
+        self.has_survived: Callable[[], bool] | None = None
 
     # -- The program's side ------------------------------------------------------------------------
 
@@ -568,7 +572,8 @@ class Recorder:
 
     def _at_end(self) -> None:
         # The snapshot from inside the allocator shows more than one after the error has unwound.
-        if self._oom_at_step is None or self._oom_at_step != self._step:
+        has_survived = self.has_survived is not None and self.has_survived()
+        if self._oom_at_step is None or self._oom_at_step != self._step or has_survived:
             self._write("exit", kind="end")
 
     def _numbered(self, kind: str) -> str:
@@ -603,13 +608,15 @@ class Recorder:
         finally:
             self._dumping.release()
 
-    def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path:
+    def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path | None:
         rank, _ = rank_and_world()
         snapshot = self._backend.module.memory._snapshot()
         held = self._find_holders(snapshot) if self._wants_holders(kind) else None
         if uses.Uses.since_us is not None:
             uses.without_own_frames(snapshot, uses.Uses.since_us)
         if not any(snapshot.get("device_traces", ())):
+            if not self.writes_empty and not snapshot.get("segments"):
+                return None
             log.warning("the snapshot has no history: other code has stopped the recording")
         is_described = self._described and self._described[-1]["step"] == self._step
         if self._watched and not is_described:
@@ -619,7 +626,7 @@ class Recorder:
         self._written_in = Uninterrupted.current()
         self._written += 1
         teller.wrote(self._as_given(path.parent), self._as_given(self._own_folder))
-        if path != wanted:
+        if path != wanted and not teller.is_silent:
             log.warning("%s exists: wrote %s", wanted, path.name)
         self._remove_older(kind, path)
         self._write_beside(path, snapshot, kind, oom, held)

@@ -6,7 +6,7 @@ import os
 import sys
 import sysconfig
 import threading
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 from . import threads
@@ -37,6 +37,17 @@ def place(torch: Any) -> str | None:
     """The line of the program that runs now in this thread; ``None`` if none runs."""
     folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
     return _place(_without_own(_frames(sys._getframe())), folder)
+
+
+def place_of(trace: TracebackType | None, torch: Any) -> str | None:
+    """The line of the program that an exception came from."""
+    folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+    frames = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        frames.append((code.co_filename, trace.tb_lineno or 0, code.co_name))
+        trace = trace.tb_next
+    return _place(_without_own(frames[::-1]), folder)
 
 
 def in_words(size: int) -> str:

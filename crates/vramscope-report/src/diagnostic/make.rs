@@ -2,7 +2,7 @@
 
 use super::{Answer, Bar, Diagnostic, FixRow, LookRow, NothingFound, RankRow};
 use crate::diagnose::{Diagnosis, MemorySummary};
-use crate::findings::{FindingEntry, FindingRecord, of_device};
+use crate::findings::{BlindSpotRecord, FindingEntry, FindingRecord, of_device};
 use crate::fixes::{Covers, Fix};
 use crate::holders::{Holder, HolderKind};
 use crate::moments::{MIN_GROWTH, Process};
@@ -410,7 +410,10 @@ fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = |entry: &FindingEntry| !fixes(&entry.record).is_empty();
     let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
     let replayed = "each change was replayed over the run; ± is its measured error";
-    let blind = diagnosis.blind_spots.iter().map(|spot| spot.text.clone());
+    // A dry run records frees as far as its PyTorch can.
+    let is_told =
+        |spot: &&BlindSpotRecord| diagnosis.dry.is_none() || spot.kind != "no_free_stacks";
+    let blind = diagnosis.blind_spots.iter().filter(is_told).map(|spot| spot.text.clone());
     let dry = diagnosis.dry.iter().flat_map(|dry| dry.notes.iter().cloned());
     has_fixes.then(|| replayed.to_owned()).into_iter().chain(dry).chain(blind).collect()
 }

@@ -335,6 +335,8 @@ impl Redaction {
             at,
             memory_bytes: _,
             is_searching: _,
+            has_kernels: _,
+            pid: _,
         } = dry;
         let word = |text: &mut String, is_public: bool| {
             if !is_public {
@@ -355,6 +357,8 @@ impl Redaction {
             line(&mut one.line);
             let is_operation = public::is_operation(&format!("aten.{}", one.operator));
             word(&mut one.operator, is_operation);
+            let is_dtype = public::is_dtype(&one.dtype);
+            word(&mut one.dtype, is_dtype);
             let is_kind = ["size", "branch"].contains(&one.decides.as_str());
             word(&mut one.decides, is_kind);
         }
@@ -363,8 +367,9 @@ impl Redaction {
             word(version, is_version);
         }
         if let Some(ended) = ended {
-            let is_steps = ended == "steps";
-            word(ended, is_steps);
+            let known = ["steps", "limit", "interrupt", "KeyboardInterrupt", "OutOfMemoryError"];
+            let is_known = known.contains(&ended.as_str());
+            word(ended, is_known);
         }
         if let Some(at) = at {
             line(at);
