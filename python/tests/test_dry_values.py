@@ -55,6 +55,35 @@ def test_sizes_are_those_that_the_values_give() -> None:
     assert facts["read"] == [] and facts["exact"] and facts["failed"] == []
 
 
+def test_sparse_tensors_have_the_entries_that_their_indices_give() -> None:
+    told, facts = run("sparse")
+    assert told == {
+        "indices": [[0, 1, 3], [0, 2, 1]],
+        "values": [2.0, 7.0, 1.0],
+        "product": 3,
+        "softmax": 3,
+        "sum": 4,
+        "dense": 4,
+        "rows": [3, 4, 3],
+    }
+    assert facts["failed"] == [] and "size" not in {read["decides"] for read in facts["read"]}
+
+
+def test_entries_that_are_not_known_are_as_many_as_there_can_be() -> None:
+    told, facts = run("sparse_unknown")
+    assert told == 3
+    found = [(read["operator"], read["decides"], read["dtype"]) for read in facts["read"]]
+    assert found == [("_coalesce", "size", "int64")]
+    assert not facts["exact"]
+
+
+def test_sparse_optimizers_have_their_temporaries() -> None:
+    rows, facts = run("sparse_adam")
+    # The gradient without duplicates, and what is gathered and computed for its rows.
+    assert 5 < rows < 8
+    assert facts["failed"] == [] and facts["exact"]
+
+
 def test_numbers_do_not_raise_types() -> None:
     assert run("numbers")[0] is True
 

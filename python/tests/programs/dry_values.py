@@ -85,6 +85,48 @@ def sizes():
     return told
 
 
+def sparse():
+    def matrix(rows, columns):
+        places = torch.tensor([rows, columns], device="cuda")
+        values = torch.arange(1.0, len(rows) + 1, device="cuda")
+        return torch.sparse_coo_tensor(places, values, (4, 4), check_invariants=False)
+
+    one, other = matrix([3, 0, 1, 1], [1, 0, 2, 2]), matrix([0, 1, 2], [0, 2, 2])
+    whole, rows = one.coalesce(), one.to_sparse_csr()
+    other_rows = other.to_sparse_csr()
+    return {
+        "indices": whole.indices().tolist(),
+        "values": whole.values().tolist(),
+        "product": torch.sparse.mm(one, other)._nnz(),
+        "softmax": torch.sparse.softmax(one, 1)._nnz(),
+        "sum": (one + other).coalesce()._nnz(),
+        "dense": torch.eye(4, device="cuda").to_sparse()._nnz(),
+        "rows": [rows._nnz(), (rows + other_rows)._nnz(), (rows @ other_rows)._nnz()],
+    }
+
+
+def sparse_unknown():
+    # Computed from so much that it is not known.
+    large = torch.randn(1 << 20, device="cuda")
+    places = (large[:6] > 0).long().reshape(2, 3)
+    tensor = torch.sparse_coo_tensor(places, large[:3], (2, 9), check_invariants=False)
+    return tensor.coalesce()._nnz()
+
+
+def sparse_adam():
+    embedding = nn.Embedding(4096, 256, sparse=True, device="cuda")
+    optimizer = torch.optim.SparseAdam(embedding.parameters())
+    told = []
+    for _ in range(2):
+        embedding(torch.arange(3000, device="cuda") % 2000).sum().backward()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        optimizer.step()
+        told.append((torch.cuda.max_memory_allocated() - before) / (2000 * 256 * 4))
+        optimizer.zero_grad()
+    return told[1]
+
+
 def numbers():
     whole = torch.arange(3, device="cuda")
     half = torch.ones(3, device="cuda", dtype=torch.float16)

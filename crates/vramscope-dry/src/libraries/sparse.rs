@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "exported functions of the library")]
 
 use crate::abi::api;
+use crate::runtime::copy::next_count;
 use crate::tables::{handles, new_handle, put};
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -66,25 +67,28 @@ api! {
         0
     }
 
-    /// Writes the size of a matrix as it was made. The values of a product are not counted.
+    /// Writes the size of a matrix as it was made. One without values is a product: it has as many
+    /// as the next count says.
     fn cusparseSpMatGetSize(
         matrix: u64, rows: *mut i64, columns: *mut i64, values: *mut i64,
     ) -> i32 {
         let size = sizes().get(&matrix).copied().unwrap_or_default();
         put(rows, size[0]);
         put(columns, size[1]);
-        put(values, size[2]);
+        let count = if size[2] == 0 { next_count() } else { None };
+        put(values, count.map_or(size[2], u64::cast_signed));
         0
     }
 
-    /// Writes the greatest number of values that a sum of two matrices can have: nothing counts
-    /// the positions that both have.
+    /// Writes how many values a sum of two matrices has, as the next count says. Without one it is
+    /// the greatest number that there can be.
     fn cusparseXcsrgeam2Nnz(
         _handle: u64, _rows: i32, _columns: i32, _a: u64, a_values: i32, _a_rows: u64,
         _a_columns: u64, _b: u64, b_values: i32, _b_rows: u64, _b_columns: u64, _sum: u64,
         _sum_rows: u64, values: *mut i32,
     ) -> i32 {
-        put(values, a_values.saturating_add(b_values));
+        let most = a_values.saturating_add(b_values);
+        put(values, next_count().and_then(|count| i32::try_from(count).ok()).unwrap_or(most));
         0
     }
 

@@ -31,6 +31,11 @@ pub(crate) extern "C" fn dry_next(count: u64) {
     NEXT.with_borrow_mut(|next| next.push_back(count));
 }
 
+/// Takes the next count of this thread.
+pub(crate) fn next_count() -> Option<u64> {
+    NEXT.with_borrow_mut(VecDeque::pop_front)
+}
+
 /// Forgets the counts that no copy has found, and returns their number.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn dry_next_clear() -> i32 {
@@ -62,7 +67,7 @@ pub(crate) unsafe fn copy_rows(
     if from_device && !to_device {
         READS.fetch_add(1, Ordering::Relaxed);
         if bytes <= COUNT
-            && let Some(count) = NEXT.with_borrow_mut(VecDeque::pop_front)
+            && let Some(count) = next_count()
         {
             // SAFETY: the caller promises the range, and a count has as many bytes.
             unsafe { to.0.copy_from_nonoverlapping(count.to_ne_bytes().as_ptr(), bytes) };

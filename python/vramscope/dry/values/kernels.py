@@ -18,6 +18,7 @@ from .made_up import Maker
 from .numbers import as_tensors
 from .plans import Plan
 from .report import Report
+from .sparse import Sparse
 
 Kernel = Callable[..., Any]
 
@@ -62,6 +63,7 @@ class Kernels:
         self._report = report
         self._core = core
         self._limits = limits
+        self._sparse = Sparse(self.grades, cpu, maker, report, core, limits.allow)
 
     def around(self, plan: Plan, original: Kernel) -> Kernel:
         """The function for an operator, around PyTorch's own kernel."""
@@ -75,13 +77,15 @@ class Kernels:
             run = self._operation(plan, original)
             if plan.name == "zero_":
                 run = self._zeroing(run, original)
+            if plan.is_foreign:
+                run = self._sparse.around(plan.name, original, run)
         tally = self._report.tally
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
             try:
                 # An operator that has told its kernel what to read needs no values inside.
                 if tally.quiet > 1:
-                    return original(*args, **kwargs)
+                    return original(*as_tensors(plan, args), **kwargs)
                 with _functions_off():
                     return run(args, kwargs)
             except BaseException as error:
