@@ -76,7 +76,7 @@ def test_a_caught_error_fails_only_if_that_was_asked_for(tmp_path: pathlib.Path)
 
 @pytest.fixture(scope="session")
 def has_values(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skips a test of a PyTorch before 2.9, which computes no values."""
+    """Skips a test of a PyTorch before 2.5, which computes no values."""
     folder = tmp_path_factory.mktemp("values")
     assert dry_run("-o", str(folder), CASES, "train").returncode == 0
     beside = json.loads(next(folder.rglob("*.vramscope.json")).read_text())

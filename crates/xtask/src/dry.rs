@@ -5,7 +5,7 @@ use crate::{cmd, repo::Repo};
 use anyhow::{Result, bail};
 use std::process::Command;
 
-/// The releases of PyTorch, each with the folder for it below the target folder. Before 2.9 no
+/// The releases of PyTorch, each with the folder for it below the target folder. Before 2.5 no
 /// values are computed.
 const RELEASES: [(&str, &str); 6] = [
     ("2.1.2", "standin-2.1"),

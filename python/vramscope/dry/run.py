@@ -346,6 +346,8 @@ def _prepare(
     }
     if shims["cudnn"]:
         library["cudnn_version"] = shims["cudnn"][1]
+    for name in ("kernels", "triton"):
+        pathlib.Path(folder, name).mkdir()
     inject = str(pathlib.Path(__file__).with_name("inject"))
     path = os.environ.get("PYTHONPATH")
     variables = {

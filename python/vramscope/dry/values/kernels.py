@@ -80,12 +80,13 @@ class Kernels:
             if plan.is_foreign:
                 run = self._sparse.around(plan.name, original, run)
         tally = self._report.tally
+        places = [at for at, _ in plan.positions]
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
             try:
                 # An operator that has told its kernel what to read needs no values inside.
                 if tally.quiet > 1:
-                    return original(*as_tensors(plan, args), **kwargs)
+                    return original(*as_tensors(places, args), **kwargs)
                 with _functions_off():
                     return run(args, kwargs)
             except BaseException as error:
