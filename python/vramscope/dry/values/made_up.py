@@ -92,7 +92,9 @@ class Maker:
             elif name in INDICES and args:
                 self._fill_indices(name, target, args)
             elif name in USUAL:
-                target.fill_(USUAL[name])
+                # A tensor equals itself: nothing is made up that is no number.
+                is_same = name in ("eq", "ne") and len(args) > 1 and args[0] is args[1]
+                target.fill_(USUAL[name] ^ is_same)
             elif target.dtype == torch.bool:
                 target.copy_(self._noise(target.numel()).view(target.shape) > 0)
             else:
