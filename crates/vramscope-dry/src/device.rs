@@ -16,6 +16,7 @@ mod address;
 pub(crate) mod fork;
 mod mapped;
 pub(crate) mod python;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use address::{
 };
 pub(crate) use address::{is_device_memory, is_mapped, ranges};
 pub(crate) use mapped::Physical;
+use shared::Shared;
 
 /// All devices.
 #[derive(Debug)]
@@ -40,12 +42,14 @@ pub(crate) struct Devices {
     mapped: BTreeMap<u64, (u64, u64)>,
     /// Pinned host memory, by first address.
     pinned: BTreeMap<u64, Pinned>,
+    /// Shared with the other processes of the run. `None`: this process counts alone.
+    shared: Option<Shared>,
 }
 
 /// A device.
 #[derive(Debug)]
 struct Device {
-    /// Memory in use, with the context's, in bytes.
+    /// Memory of this process, with the context's, in bytes.
     used: u64,
     /// The addresses of its memory.
     addresses: Addresses,
@@ -136,6 +140,7 @@ impl Devices {
             physical: BTreeMap::new(),
             mapped: BTreeMap::new(),
             pinned: BTreeMap::new(),
+            shared: shared::open(settings),
         }
     }
 
@@ -155,14 +160,14 @@ impl Devices {
         self.capacity = bytes;
     }
 
-    /// Memory of a device in use, with the context's, in bytes.
+    /// Memory of a device in use, with the contexts', in bytes.
     pub(crate) fn used(&mut self, device: i32) -> Result<u64, Code> {
-        Ok(self.device(device)?.used)
+        Ok(self.processes(device)?.into_iter().map(|(_, used)| used).sum())
     }
 
-    /// Memory of a device that is free, in bytes.
+    /// Memory of a device that is free, in bytes. Who asks gets a context.
     pub(crate) fn free(&mut self, device: i32) -> Result<u64, Code> {
-        Ok(self.capacity.saturating_sub(self.used(device)?))
+        Ok(self.capacity.saturating_sub(self.touch(device)?))
     }
 
     /// The first address of the memory that the context of a device keeps.
@@ -172,8 +177,12 @@ impl Devices {
 
     /// Counts memory of a device as used.
     fn take(&mut self, device: i32, size: u64) -> Result<(), Code> {
-        let free = self.free(device)?;
-        if size > free {
+        let used = self.device(device)?.used;
+        let is_taken = match self.take_shared(device, used, size) {
+            Some(is_taken) => is_taken,
+            None => size <= self.capacity.saturating_sub(used),
+        };
+        if !is_taken {
             return Err(OUT_OF_MEMORY);
         }
         self.device(device)?.used += size;
@@ -187,10 +196,13 @@ impl Devices {
             return Ok(0);
         }
         let result = self.take(device, size).and_then(|()| {
-            let device = self.device(device)?;
-            let address = device.addresses.request(size);
+            if let Some(address) = self.device(device)?.addresses.request(size) {
+                self.own(address);
+                return Ok(address);
+            }
             // Fragmented addresses can have no room for what the device has memory for.
-            address.ok_or(OUT_OF_MEMORY).inspect_err(|_| device.used -= size)
+            self.give(device, 0, size)?;
+            Err(OUT_OF_MEMORY)
         });
         if settings().trace > 1 {
             report(format_args!("vramscope: allocate {bytes} on device {device}: {result:x?}"));
@@ -209,11 +221,11 @@ impl Devices {
             return Err(INVALID_VALUE);
         }
         let size = device.addresses.release(address).ok_or(INVALID_VALUE)?;
-        device.used -= size;
         if let Some(asked) = device.pooled.remove(&address) {
             device.pool.used -= asked;
             device.pool.reserved -= size;
         }
+        self.give(number, address, size)?;
         discard(address, size);
         if settings().trace > 1 {
             report(format_args!("vramscope: free {address:x}, {size} bytes"));

@@ -133,6 +133,11 @@ impl Addresses {
         (address < first + size).then_some((first, size))
     }
 
+    /// The first addresses of all pieces.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = u64> {
+        self.pieces.keys().copied()
+    }
+
     /// The first address of the memory that the context keeps.
     pub(crate) fn context(&self) -> u64 {
         self.context

@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) cudnn: Option<PathBuf>,
     /// The version of cuDNN to report, such as 91900.
     pub(crate) cudnn_version: i32,
+    /// A file of this run, in which its processes share the memory of the devices.
+    pub(crate) shared: Option<PathBuf>,
     /// How many queries of an event find it pending.
     pub(crate) event_lag: u32,
     /// 1: print functions that are not there; 2: allocations, too.
@@ -38,6 +40,7 @@ impl Default for Settings {
             cuda: 12080,
             cudnn: None,
             cudnn_version: 91900,
+            shared: None,
             event_lag: 0,
             trace: 0,
             unknown: None,

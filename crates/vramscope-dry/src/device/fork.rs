@@ -26,8 +26,8 @@ thread_local! {
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the functions take and release locks and have no other effects.
-        let result = unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
+        // SAFETY: the functions need no lock that another thread can hold in the child.
+        let result = unsafe { libc::pthread_atfork(Some(before), Some(after), Some(in_child)) };
         if result != 0 {
             crate::report::report(format_args!(
                 "vramscope: forks are not watched: error {result}; a child can hang"
@@ -45,7 +45,17 @@ extern "C" fn before() {
     HELD.with_borrow_mut(|held| *held = Some(locks));
 }
 
-/// Releases all locks, in the parent and in the child.
+/// The child has none of the parent's memory.
+extern "C" fn in_child() {
+    HELD.with_borrow_mut(|held| {
+        if let Some((devices, ..)) = held {
+            devices.forked();
+        }
+    });
+    after();
+}
+
+/// Releases all locks.
 extern "C" fn after() {
     HELD.with_borrow_mut(|held| *held = None);
 }

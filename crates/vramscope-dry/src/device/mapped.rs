@@ -117,7 +117,7 @@ impl Devices {
         if physical.handles == 0 && physical.mappings == 0 {
             let (device, size) = (physical.device, physical.size);
             self.physical.remove(&handle);
-            self.device(device)?.used -= size;
+            self.give(device, handle, size)?;
         }
         Ok(())
     }

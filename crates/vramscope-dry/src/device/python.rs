@@ -1,8 +1,8 @@
 //! Functions for the Python side of a dry run.
 
-use crate::runtime::timeline::timeline;
-
 use super::{device_count, devices, is_mapped, ranges};
+use crate::runtime::set_code_version;
+use crate::runtime::timeline::timeline;
 
 /// 1: device memory is mapped, so that small values are true. 0: values are not computed.
 #[unsafe(no_mangle)]
@@ -14,6 +14,14 @@ pub(crate) extern "C" fn dry_has_values() -> i32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn dry_set_capacity_mb(mib: u64) {
     devices().set_capacity(mib << 20);
+}
+
+/// From now on, kernels report that they were built for `version`, such as 86 or 90: of the versions
+/// that PyTorch has code for, the highest of the same major that the device is not below. 0: that
+/// of the device.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn dry_set_code_version(version: i32) {
+    set_code_version(version);
 }
 
 /// From now on, `lag` queries of a recorded event find it pending.

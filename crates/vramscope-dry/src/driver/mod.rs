@@ -20,6 +20,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use module::cuFuncGetAttribute;
+
 /// The handle of the context of device 0. The other devices follow.
 const FIRST_CONTEXT: u64 = 0x4000;
 

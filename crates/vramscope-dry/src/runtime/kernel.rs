@@ -11,6 +11,10 @@ use crate::settings::settings;
 use crate::tables::{put, succeed};
 use std::cell::RefCell;
 use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+#[cfg(test)]
+mod tests;
 
 /// Blocks of any kernel that fit into a multiprocessor at once.
 pub(crate) const ACTIVE_BLOCKS: i32 = 8;
@@ -68,10 +72,22 @@ pub(crate) struct FunctionAttributes {
 /// 13.0.96: 144 in all; 56 in 11.8.89).
 const MORE_ATTRIBUTES: usize = 144 - size_of::<FunctionAttributes>();
 
-/// The version of code for the device, such as 90.
+/// The version of PyTorch's code that the device loads. 0: not known.
+static CODE_VERSION: AtomicI32 = AtomicI32::new(0);
+
+/// From now on, kernels report code of `version`, such as 86. 0: code for the very device.
+pub(crate) fn set_code_version(version: i32) {
+    CODE_VERSION.store(version, Ordering::Relaxed);
+}
+
+/// The version of the code that was loaded, such as 86. A device of version 89 loads that code if
+/// PyTorch has none for 89, and CUB refuses to launch code of a version that it was not built for.
 pub(crate) fn code_version() -> i32 {
     let (major, minor) = settings().gpu.capability;
-    (major * 10 + minor) as i32
+    match CODE_VERSION.load(Ordering::Relaxed) {
+        0 => (major * 10 + minor) as i32,
+        version => version,
+    }
 }
 
 succeed! {

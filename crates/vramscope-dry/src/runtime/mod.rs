@@ -17,6 +17,6 @@ pub(crate) mod timeline;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use kernel::{ACTIVE_BLOCKS, REGISTERS, code_version};
+pub(crate) use kernel::{ACTIVE_BLOCKS, REGISTERS, code_version, set_code_version};
 pub(crate) use memory::{allocate_host, free_host};
 pub(crate) use properties::{cudaDeviceGetByPCIBusId, write_text};

@@ -19,28 +19,35 @@ fn memory(handle: u64) -> Result<(u64, u64), i32> {
     Ok((used, devices.capacity()))
 }
 
-/// Writes this process, the only one of a device, as `nvmlProcessInfo_t`, whose later versions
-/// have 24 bytes.
+/// Writes the processes of a device as `nvmlProcessInfo_t`, whose later versions have 24 bytes.
 ///
 /// # Safety
 ///
 /// `places` has `count` entries of the size.
 unsafe fn write_process(handle: u64, count: *mut u32, places: *mut u8, size: usize) -> i32 {
-    let result = memory(handle).and_then(|(used, _)| {
-        // SAFETY: the caller promises count and places.
-        unsafe {
-            if count.replace(1) < 1 || places.is_null() {
+    let result = device(handle)
+        .and_then(|number| devices().processes(number).map_err(|_| INVALID_ARGUMENT))
+        .and_then(|processes| {
+            let all = processes.len();
+            // SAFETY: the caller promises count and places.
+            let room = unsafe { count.replace(all as u32) } as usize;
+            if room < all || all > 0 && places.is_null() {
                 return Err(INSUFFICIENT_SIZE);
             }
-            put(places.cast(), std::process::id());
-            put(places.add(8).cast(), used);
-            if size > 16 {
-                // No part of a device: all bits of both numbers.
-                put(places.add(16).cast(), u64::MAX);
+            for (index, (pid, used)) in processes.into_iter().enumerate() {
+                // SAFETY: the caller promises the room, which was compared above.
+                unsafe {
+                    let place = places.add(index * size);
+                    put(place.cast(), pid);
+                    put(place.add(8).cast(), used);
+                    if size > 16 {
+                        // No part of a device: all bits of both numbers.
+                        put(place.add(16).cast(), u64::MAX);
+                    }
+                }
             }
-        }
-        Ok(())
-    });
+            Ok(())
+        });
     code(result)
 }
 
