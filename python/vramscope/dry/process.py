@@ -89,11 +89,12 @@ class Process:
     def _choose_code(self, torch: Any) -> None:
         """Says which of the kernels in PyTorch's files the device would run."""
         major, minor = self._settings.capability
-        flags = torch._C._cuda_getArchFlags() or ""
-        built = [int(number) for number in re.findall(r"sm_(\d+)", flags)]
+        # `torch.cuda.get_arch_list` would forbid the use of CUDA in forked processes.
+        flags = torch.__config__.show()
+        built = [int(number) for number in re.findall(r"code=sm_(\d+)", flags)]
         wanted = 10 * major + minor
         fitting = [one for one in built if one // 10 == major and one <= wanted]
-        later = [int(number) for number in re.findall(r"compute_(\d+)", flags)]
+        later = [int(number) for number in re.findall(r"code=compute_(\d+)", flags)]
         later = [one for one in later if one <= wanted]
         self._has_kernels = bool(fitting or later or not built)
         if fitting and self._core is not None and hasattr(self._core, "dry_set_code_version"):

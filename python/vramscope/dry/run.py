@@ -343,6 +343,8 @@ def _prepare(
         "cuda": shims["cuda"] or 12080,
         "cudnn": shims["cudnn"] and shims["cudnn"][0],
         "unknown": str(settings.unknown),
+        # Processes of the run share the memory of a device.
+        "shared": os.path.join(folder, "memory"),
     }
     if shims["cudnn"]:
         library["cudnn_version"] = shims["cudnn"][1]
