@@ -16,9 +16,9 @@ pub(crate) extern "C" fn dry_set_capacity_mb(mib: u64) {
     devices().set_capacity(mib << 20);
 }
 
-/// From now on, kernels report that they were built for `version`, such as 86 or 90: of the versions
-/// that PyTorch has code for, the highest of the same major that the device is not below. 0: that
-/// of the device.
+/// From now on, kernels report that they were built for `version`, such as 86 or 90: of the
+/// versions that PyTorch has code for, the highest of the same major that the device is not below.
+/// 0: that of the device.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn dry_set_code_version(version: i32) {
     set_code_version(version);
