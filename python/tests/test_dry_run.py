@@ -174,6 +174,47 @@ def test_a_rank_alone_needs_what_it_needs_beside_the_others(tmp_path: pathlib.Pa
         assert alone["dry"][name] == both["dry"][name], name
 
 
+def test_large_weights_take_no_memory_of_the_host(tmp_path: pathlib.Path) -> None:
+    ended = dry_run("--no-holders", "-o", str(tmp_path), CASES, "large")
+    assert ended.returncode == 0, ended.stderr
+    (told,) = [line for line in ended.stdout.splitlines() if line.startswith("memory ")]
+    assert int(told.split()[1]) < 1500, told
+
+
+def test_an_error_of_the_program_is_no_answer(tmp_path: pathlib.Path) -> None:
+    ended = dry_run("-o", str(tmp_path), CASES, "fails")
+    assert ended.returncode == 1
+    first = " ".join(ended.stdout.split("\n\n")[0].split())
+    assert "then ValueError at dry_cases.py:" in first and "fits" not in first, first
+
+
+def test_a_survived_failure_fits(tmp_path: pathlib.Path) -> None:
+    answer = dry_answer("-o", str(tmp_path), CASES, "catches")
+    assert answer["dry"]["outcome"] == "fits"
+    assert answer["dry"]["text"].endswith("fits: the program survived a failed allocation")
+
+
+def test_processes_share_the_memory_of_a_device(tmp_path: pathlib.Path) -> None:
+    ended = dry_run("-o", str(tmp_path), CASES, "together")
+    assert "child True" in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_models_are_made_without_weights(tmp_path: pathlib.Path) -> None:
+    ended = dry_run("--no-weights", "-o", str(tmp_path), CASES, "without_weights", str(tmp_path))
+    if "No module named 'transformers'" in ended.stderr:
+        pytest.skip("this Python has no transformers")
+    assert ended.returncode == 0, ended.stderr
+    assert "made torch.bfloat16 cuda:0" in ended.stdout
+
+
+def test_caches_of_kernels_are_those_of_the_run(tmp_path: pathlib.Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    environ = {"HOME": str(home), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert dry_run("-o", str(tmp_path / "o"), CASES, "jit", **environ).returncode == 0
+    assert not list(home.rglob("*"))
+
+
 def test_the_largest_value_is_found(tmp_path: pathlib.Path) -> None:
     words = ["--memory", "12GiB", "--largest", "batch-size=9..13", "-o", str(tmp_path)]
     ended = dry_run(*words, CASES, "batch")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -62,6 +63,41 @@ def catches() -> None:
             continue
 
 
+def fails() -> None:
+    train(1)
+    raise ValueError("of the program")
+
+
+def together() -> None:
+    held = torch.empty(50 << 30, dtype=torch.uint8, device="cuda")
+    asks = (
+        "import torch\n"
+        "try: torch.empty(50 << 30, dtype=torch.uint8, device='cuda')\n"
+        "except torch.OutOfMemoryError: print('child', torch.cuda.mem_get_info()[0] < 30 << 30)\n"
+    )
+    subprocess.run([sys.executable, "-c", asks], check=True)
+    print(held.numel())
+
+
+def without_weights() -> None:
+    import transformers
+
+    folder = os.path.join(sys.argv[2], "model")
+    configuration = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=4
+    )
+    configuration.architectures = ["LlamaForCausalLM"]
+    configuration.save_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.bfloat16, device_map="cuda"
+    )
+    print("made", model.dtype, model.device)
+
+
+def jit() -> None:
+    torch.lcm(torch.ones(4, dtype=torch.int64, device="cuda"), 3)
+
+
 def children() -> None:
     train(1)
     asks = "import torch; print('child', torch.zeros(3, device='cuda').device)"
@@ -107,6 +143,13 @@ def job() -> None:
         step(model, optimizer)
     distributed.barrier()
     distributed.destroy_process_group()
+
+
+def large() -> None:
+    # 4 GiB on the CPU, then 2 GiB there, then on the device.
+    layers = nn.Sequential(*[nn.Linear(16384, 16384, bias=False) for _ in range(4)])
+    layers.to(torch.bfloat16).cuda()
+    print("memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 
 
 def batch() -> None:

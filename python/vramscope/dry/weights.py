@@ -23,6 +23,12 @@ def start(torch: Any) -> None:
         # Those that only fill their argument, not `orthogonal_` or `eye_`.
         if name.endswith(_FILLING) and callable(call):
             setattr(init, name, _of_small(torch, call))
+    apply = torch.nn.Module._apply
+
+    def of_small(module: Any, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return apply(module, _converted(torch, call), *args, **kwargs)
+
+    torch.nn.Module._apply = of_small
     torch.load = torch.serialization.load = _mapped(torch.load)
 
 
@@ -40,6 +46,22 @@ def _of_small(torch: Any, call: Callable[..., Any]) -> Callable[..., Any]:
         return tensor if _is_large(torch, tensor) else call(tensor, *args, **kwargs)
 
     return draw
+
+
+def _converted(torch: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A conversion of a module's tensors that does not copy large ones to another type."""
+
+    def convert(tensor: Any) -> Any:
+        # A memory format is for tensors with more dimensions.
+        if not _is_large(torch, tensor) or tensor.dim() > 3:
+            return call(tensor)
+        kind = call(tensor.new_empty(0))
+        is_copied = isinstance(kind, torch.Tensor) and kind.device.type == "cpu"
+        if not is_copied or kind.dtype == tensor.dtype:
+            return call(tensor)
+        return torch.empty_like(tensor, dtype=kind.dtype)
+
+    return convert
 
 
 def _mapped(load: Callable[..., Any]) -> Callable[..., Any]:
