@@ -95,7 +95,8 @@ def without_weights() -> None:
 
 
 def jit() -> None:
-    torch.lcm(torch.ones(4, dtype=torch.int64, device="cuda"), 3)
+    ones = torch.ones(4, dtype=torch.int64, device="cuda")
+    torch.lcm(ones, ones)
 
 
 def children() -> None:
