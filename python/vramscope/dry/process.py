@@ -53,6 +53,9 @@ class Process:
         """Gives small tensors their values, and starts the recorder."""
         self._torch = torch
         self._choose_code(torch)
+        from .values.frames import clean_snapshots
+
+        clean_snapshots()
         if self._settings.values != "off" and self._core is not None:
             from . import values
 

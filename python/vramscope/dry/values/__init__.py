@@ -11,7 +11,7 @@ from typing import Any
 
 from .compute import Cpu
 from .cpu import DeviceMemory
-from .frames import clean_snapshots, not_compiled
+from .frames import not_compiled
 from .install import Installer
 from .kernels import Kernels, Limits
 from .made_up import Maker
@@ -61,6 +61,5 @@ def start(core: Any, *, is_full: bool = False) -> Values:
         maker = Maker(cpu, report)
         kernels = Kernels(cpu, maker, report, core, Limits(is_full))
         Installer(replaced, kernels, maker, report).install()
-        clean_snapshots()
         not_compiled()
     return Values(report, refused, time.perf_counter() - begin)

@@ -1,4 +1,4 @@
-"""Keeps the frames of this package out of stacks and tracebacks."""
+"""Keeps the frames of dry runs out of stacks and tracebacks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-#: The folder of this package, with a separator at its end.
-OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+#: The folder of dry runs, with a separator at its end.
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 #: What PyTorch calls in C++ between a function of this package and the kernel, and around it.
@@ -21,7 +21,7 @@ _FAR = 40
 
 
 def drop_own_frames(error: BaseException) -> None:
-    """Removes the frames of this package from where an error begins.
+    """Removes the frames of dry runs from where an error begins.
 
     A bare ``raise`` after it adds none. Python 3.10 and earlier keep the traceback elsewhere, and
     show one frame.
@@ -33,7 +33,7 @@ def drop_own_frames(error: BaseException) -> None:
 
 
 def clean(snapshot: dict[str, Any]) -> None:
-    """Removes the frames of this package from the stacks of a snapshot."""
+    """Removes the frames of dry runs from the stacks of a snapshot."""
     for events in snapshot.get("device_traces", ()):
         for event in events:
             _clean(event.get("frames"))
