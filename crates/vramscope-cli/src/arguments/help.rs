@@ -12,7 +12,7 @@ const MAX_NAME: usize = 24;
 const COMMANDS: [(&str, &str); 15] = [
     ("record", "-o DIR SCRIPT ..  run a Python program and record its memory"),
     ("diagnose", "PATH..          what is wrong, why, what to change; --all lists all"),
-    ("dry-run", "--gpu H100 SCRIPT  run a PyTorch program without a GPU: does it fit"),
+    ("dry-run", "SCRIPT           run a PyTorch program without a GPU: does it fit"),
     ("peak", "PATH                what holds memory; --by line|module, --tree, --at"),
     ("steps", "PATH               each step and its phases, what stays, growth"),
     ("what-if", "PATH             other settings, devices, batches, changed programs"),
