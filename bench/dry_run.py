@@ -31,7 +31,8 @@ class Block(nn.Module):
         self.down = nn.Linear(f, d, bias=False)
     def forward(self, x):
         n, t, d = x.shape
-        q, k, v = (p.view(n, t, 32, d // 32).transpose(1, 2) for p in self.qkv(self.a(x)).split(d, 2))
+        parts = self.qkv(self.a(x)).split(d, 2)
+        q, k, v = (p.view(n, t, 32, d // 32).transpose(1, 2) for p in parts)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.o(y.transpose(1, 2).reshape(n, t, d))
         h = self.b(x)
