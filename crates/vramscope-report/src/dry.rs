@@ -197,9 +197,7 @@ impl DrySummary {
             device => format!("dry run of {} ({}), GPU {device}", self.gpu, self.memory_bytes),
         };
         if self.outcome == DryOutcome::RunsOut {
-            let place = failure.map(|failure| place_of(failure, self.steps));
-            let at = dry.at.as_ref().map(|at| format!(" at {at}"));
-            return format!("{of}: runs out{}", place.or(at).unwrap_or_default());
+            return format!("{of}: runs out{}", place_of(failure, self.steps, dry.at.as_deref()));
         }
         let so_far = if self.outcome == DryOutcome::Ended { " so far" } else { "" };
         let steps = match self.steps {
@@ -222,19 +220,21 @@ impl DrySummary {
     }
 }
 
-/// Where an allocation failed: ` in backward of step 0 at model.py:88`.
-fn place_of(failure: &FindingRecord, steps: usize) -> String {
-    let phase = failure.phase.map(|phase| format!(" in {}", phase.name()));
-    let step = match (&phase, failure.step) {
+/// Where an allocation failed: ` in backward of step 0 at model.py:88`. Without a place of the
+/// finding, the line that ran is told.
+fn place_of(failure: Option<&FindingRecord>, steps: usize, ran: Option<&str>) -> String {
+    let phase = failure.and_then(|failure| failure.phase);
+    let phase = phase.map(|phase| format!(" in {}", phase.name()));
+    let step = match (&phase, failure.and_then(|failure| failure.step)) {
         (Some(_), Some(step)) => format!(" of step {step}"),
         (Some(_), None) => format!(" of step {steps}"),
         (None, Some(step)) => format!(" in step {step}"),
         (None, None) => String::new(),
     };
-    let site = failure.place.as_ref().map(|place| place.site.as_str()).unwrap_or_default();
+    let site = failure.and_then(|failure| failure.place.as_ref()).map(|place| place.site.as_str());
     // The function is in the finding below.
-    let at = site.split(' ').next().filter(|line| !line.is_empty());
-    let at = at.map(|line| format!(" at {line}"));
+    let line = site.and_then(|site| site.split(' ').next()).filter(|line| !line.is_empty());
+    let at = line.or(ran).map(|line| format!(" at {line}"));
     format!("{}{step}{}", phase.unwrap_or_default(), at.unwrap_or_default())
 }
 

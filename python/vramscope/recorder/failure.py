@@ -34,9 +34,9 @@ def described(torch: Any, requested: int, short: int | None) -> str:
 
 
 def place(torch: Any) -> str | None:
-    """The line of the program that runs now in this thread; ``None`` if none runs."""
-    folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-    return _place(_without_own(_frames(sys._getframe())), folder)
+    """The line of the program that runs now in this thread, or that has called the backward pass
+    which runs in it; ``None`` if none is known."""
+    return _where(os.path.dirname(os.path.abspath(torch.__file__)) + os.sep)[1]
 
 
 def place_of(trace: TracebackType | None, torch: Any) -> str | None:
