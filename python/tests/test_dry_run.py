@@ -67,7 +67,7 @@ def test_an_error_is_that_of_pytorch_and_has_its_line(tmp_path: pathlib.Path) ->
         *("--memory", "600MiB", "--fail-on", "oom", "-o", str(tmp_path)), CASES, "train"
     )
     assert ended.returncode == 1
-    assert "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate" in ended.stderr
+    assert "OutOfMemoryError: CUDA out of memory. Tried to allocate" in ended.stderr
     first = " ".join(ended.stdout.split("\n\n")[0].split())
     assert first.startswith("dry run of H100 (600.0 MiB): runs out in "), first
     assert "dry_cases.py:" in first

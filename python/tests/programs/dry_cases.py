@@ -59,7 +59,7 @@ def catches() -> None:
     for size in (1 << 40, 1 << 20):
         try:
             torch.empty(size, dtype=torch.uint8, device="cuda")
-        except torch.OutOfMemoryError:
+        except torch.cuda.OutOfMemoryError:
             continue
 
 
@@ -73,7 +73,7 @@ def together() -> None:
     asks = (
         "import torch\n"
         "try: torch.empty(50 << 30, dtype=torch.uint8, device='cuda')\n"
-        "except torch.OutOfMemoryError: print('child', torch.cuda.mem_get_info()[0] < 30 << 30)\n"
+        "except torch.cuda.OutOfMemoryError: print('child', torch.cuda.mem_get_info()[0] < 30 << 30)\n"
     )
     subprocess.run([sys.executable, "-c", asks], check=True)
     print(held.numel())

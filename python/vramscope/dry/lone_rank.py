@@ -126,9 +126,11 @@ def _without_numbers(key: str) -> str:
 
 def _alone_on_the_cpu() -> type:
     """In the place of gloo, which would wait for the other ranks."""
-    from torch._C import _distributed_c10d
-
-    fake = _distributed_c10d.FakeProcessGroup
+    try:
+        from torch._C._distributed_c10d import FakeProcessGroup as fake
+    except ImportError:
+        # Before PyTorch 2.5.
+        from torch.testing._internal.distributed.fake_pg import FakeProcessGroup as fake
 
     class ProcessGroupGloo:
         def __new__(cls, store: Any, rank: int, size: int, *_: Any, **__: Any) -> Any:

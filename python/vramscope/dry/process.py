@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .values import Values
 
 
+#: The first release of PyTorch whose kernels can be stood before.
+VALUES_SINCE = (2, 5)
 #: What else is told about values.
 COUNTS = ("computed", "made_up", "failed", "exact")
 
@@ -53,10 +55,12 @@ class Process:
         """Gives small tensors their values, and starts the recorder."""
         self._torch = torch
         self._choose_code(torch)
-        from .values.frames import clean_snapshots
+        from .frames import clean_snapshots
 
         clean_snapshots()
-        if self._settings.values != "off" and self._core is not None:
+        release = tuple(int(number) for number in re.findall(r"\d+", torch.__version__)[:2])
+        wants_values = self._settings.values != "off" and release >= VALUES_SINCE
+        if wants_values and self._core is not None:
             from . import values
 
             self._values = values.start(self._core, is_full=self._settings.values == "full")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from ..frames import not_compiled
 from .compute import Cpu
 from .cpu import DeviceMemory
-from .frames import not_compiled
 from .install import Installer
 from .kernels import Kernels, Limits
 from .made_up import Maker

@@ -10,9 +10,9 @@ from typing import Any, Callable
 
 import torch
 
+from ..frames import drop_own_frames
 from . import counts
 from .compute import Cpu
-from .frames import drop_own_frames
 from .grades import ABSENT, COMPUTED, LARGEST_MADE_UP, MADE_UP, UNWRITTEN, ZERO, Grades, unseen
 from .made_up import Maker
 from .numbers import as_tensors

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import torch
 
-from .frames import drop_own_frames
+from ..frames import drop_own_frames
 from .numbers import with_tensors
 
 Kernel = Callable[..., Any]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .frames import OWN
+from ..frames import OWN
 
 _SKIPPED = (OWN, os.path.dirname(torch.__file__) + os.sep)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .frames import drop_own_frames
+from ..frames import drop_own_frames
 from .grades import ABSENT, LARGEST_MADE_UP, MADE_UP, UNWRITTEN, first_address
 from .kernels import Kernels
 from .made_up import Maker

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 #: The folder of dry runs, with a separator at its end.
-OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 #: What PyTorch calls in C++ between a function of this package and the kernel, and around it.
