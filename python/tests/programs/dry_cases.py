@@ -73,7 +73,8 @@ def together() -> None:
     asks = (
         "import torch\n"
         "try: torch.empty(50 << 30, dtype=torch.uint8, device='cuda')\n"
-        "except torch.cuda.OutOfMemoryError: print('child', torch.cuda.mem_get_info()[0] < 30 << 30)\n"
+        "except torch.cuda.OutOfMemoryError:\n"
+        "    print('child', torch.cuda.mem_get_info()[0] < 30 << 30)\n"
     )
     subprocess.run([sys.executable, "-c", asks], check=True)
     print(held.numel())
