@@ -19,6 +19,7 @@ use vramscope_report::diff::{
     BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
     RecordingRow, SettingDiff, SideSource, TokensDiff,
 };
+use vramscope_report::dry::{DryOutcome, DrySummary, ReadLine};
 use vramscope_report::events::EventRecord;
 use vramscope_report::findings::{BlindSpotRecord, FindingChild, FindingPlace, FindingRecord};
 use vramscope_report::holders::{Holder, HolderKind};
@@ -203,6 +204,9 @@ fn declarations() -> String {
         Headline,
         MemorySummary,
         PeakSummary,
+        DrySummary,
+        DryOutcome,
+        ReadLine,
         BlindSpotRecord,
         Summary,
         SummaryView,

@@ -2888,6 +2888,76 @@ phase: string | null,
  */
 categories: { [key in string]: Bytes }, };
 
+export type DrySummary = { 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The GPU, as the user named it.
+ */
+gpu: string, 
+/**
+ * The memory of the device.
+ */
+memory_bytes: Bytes, 
+/**
+ * Steps of the optimizer that were run.
+ */
+steps: number, 
+/**
+ * The peak of `active_bytes`.
+ */
+active_bytes: Bytes, 
+/**
+ * The peak of `reserved_bytes`.
+ */
+reserved_bytes: Bytes, 
+/**
+ * Whether the program fits.
+ */
+outcome: DryOutcome, 
+/**
+ * Lines of the program that read values which were not computed.
+ */
+read: Array<ReadLine>, 
+/**
+ * All of this in a line.
+ */
+text: string, 
+/**
+ * What is estimated, or was not computed: a sentence each.
+ */
+notes: Array<string>, };
+
+export type DryOutcome = "fits" | "ended" | "runs_out";
+
+export type ReadLine = { 
+/**
+ * File and line: `train.py:77`.
+ */
+line: string, 
+/**
+ * The operator that read.
+ */
+operator: string, 
+/**
+ * The type of the values: `bool`, `float32`.
+ */
+dtype: string, 
+/**
+ * How often.
+ */
+count: number, 
+/**
+ * `size` if a size depends on it, else `branch`.
+ */
+decides: string, };
+
 export type BlindSpotRecord = { 
 /**
  * The stable name of the kind.
