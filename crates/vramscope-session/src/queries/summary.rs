@@ -90,7 +90,7 @@ fn words(
     let dry = answer.dry.as_deref().map(sentence);
     let (headline, lines) = match (main, &answer.nothing_found) {
         (Some(main), _) => {
-            (upper_first(&main.headline), dry.into_iter().chain(main_lines(main)).collect())
+            (upper_first(&main.headline), main_lines(main).into_iter().chain(dry).collect())
         }
         (None, Some(nothing)) => {
             let peak = answer.peak.iter().map(|(words, _)| sentence(words));
