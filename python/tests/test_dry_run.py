@@ -239,7 +239,7 @@ def test_the_largest_value_is_found(tmp_path: pathlib.Path) -> None:
         (["--ranks", "2", "--rank", "2", CASES], "--rank 2"),
         (["--python", "/nowhere/python", CASES], "cannot find /nowhere/python"),
         (["--largest", "batch_size", CASES], "batch_size=1..256"),
-        (["--", "nowhere"], "cannot start nowhere"),
+        (["--", "nowhere"], "cannot find nowhere: expected a command"),
     ],
 )
 def test_what_cannot_run_is_told(words: list[str], expected: str) -> None:
