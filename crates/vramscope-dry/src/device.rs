@@ -55,7 +55,7 @@ struct Device {
     addresses: Addresses,
     /// Bytes that were asked for from the device's pool, by first address.
     pooled: BTreeMap<u64, u64>,
-    /// What the pool holds.
+    /// Numbers of the pool.
     pool: Pool,
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn check_device(device: i32) -> Result<(), Code> {
 }
 
 impl Devices {
-    /// Devices of which nothing but the context is in use.
+    /// Devices of which only the context is in use.
     fn new(settings: &Settings) -> Self {
         let device = |number: u64| {
             let first = DEVICES_FIRST + number * DEVICE_ADDRESSES;

@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from typing import Any, NoReturn
+from typing import Any
 
 from .. import _vramscope
-from ..recorder.command import RUNS, WRONG_USAGE, default_folder, positive, without_empty
+from ..recorder.command import RUNS, Parser, default_folder, positive, without_empty
 from .largest import Search
 from .run import NotRun, Outcome, Program, run
 
@@ -24,15 +24,8 @@ NOT_RUN = 2
 BETWEEN_LINES = 30.0
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        print(f"vramscope dry-run: {message}", file=sys.stderr)
-        raise SystemExit(WRONG_USAGE)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="vramscope dry-run",
         usage="vramscope dry-run [OPTION...] SCRIPT | -m MODULE | -- COMMAND [ARGUMENT...]",
         description=(
@@ -131,7 +124,7 @@ def main(arguments: list[str]) -> None:
         raise SystemExit(status)
 
 
-def _program(parser: _Parser, options: argparse.Namespace) -> Program:
+def _program(parser: Parser, options: argparse.Namespace) -> Program:
     words = list(options.program)
     kind = "module" if options.is_module else "script"
     if words[:1] == ["--"]:
@@ -176,7 +169,7 @@ def _program(parser: _Parser, options: argparse.Namespace) -> Program:
     )
 
 
-def _search(parser: _Parser, text: str) -> Search:
+def _search(parser: Parser, text: str) -> Search:
     try:
         return Search.parse(text)
     except ValueError as error:

@@ -79,7 +79,11 @@ class _Waiting:
 
 
 def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
-    """Calls after a package is imported."""
+    """Calls now if a package is imported, else after its import."""
+    module = sys.modules.get(name)
+    if module is not None:
+        call(module)
+        return
     sys.meta_path.insert(0, _Waiting(name, lambda: None, call))
 
 

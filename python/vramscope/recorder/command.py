@@ -31,15 +31,17 @@ IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_exte
 ABOVE = {__file__, runpy.__file__, "<frozen runpy>", *IMPORTING}
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Ends with :data:`WRONG_USAGE`, as the program ``vramscope`` does."""
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        print(f"vramscope record: {message}", file=sys.stderr)
+        print(f"{self.prog}: {message}", file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="vramscope record",
         usage="vramscope record [OPTION...] [-m] PROGRAM [ARGUMENT...]",
         description=(

@@ -15,9 +15,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a plan of a search takes on the host at least, unless it is the first.
+/// Least time of a plan on the host in a search, unless it is the first.
 const LEAST: Duration = Duration::from_micros(40);
-/// What it takes at most: the process may have slept during the first.
+/// Most time of such a plan: the process may have slept during the first.
 const MOST: Duration = Duration::from_millis(20);
 
 api! {

@@ -280,7 +280,7 @@ unsafe fn search(
             performance.status = not_supported();
             performance.time = -1.0;
         }
-        // What did not run comes last.
+        // Algorithms that did not run come last.
         performances.sort_by_key(|one| one.status != SUCCESS);
     }
     status

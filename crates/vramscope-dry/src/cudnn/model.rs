@@ -9,7 +9,7 @@ use super::records::{Record, Values};
 use super::tensor::Tensor;
 use std::ffi::c_int;
 
-/// What the heuristics answer, in this order.
+/// Plans that the heuristics answer, in this order.
 pub(super) const PLANS: usize = 3;
 /// The place of the plan that runs without a search.
 pub(super) const USUAL: usize = 0;
@@ -19,7 +19,7 @@ pub(super) const LARGER: usize = 1;
 /// The gradients that attention computes take this many matrix products.
 const ATTENTION_BACKWARD_MATMULS: usize = 5;
 
-/// What a convolution computes.
+/// The result of a convolution: its output, or the gradient of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// The output.

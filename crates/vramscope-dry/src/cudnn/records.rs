@@ -15,7 +15,7 @@ pub(super) type Descriptor = *mut c_void;
 /// The records of all living descriptors, by address.
 static TABLE: Mutex<BTreeMap<usize, Arc<Record>>> = Mutex::new(BTreeMap::new());
 
-/// What is known of a descriptor.
+/// A descriptor: its type and its attributes.
 #[derive(Default)]
 pub(super) struct Record {
     /// The kind of the descriptor, a number of [`super::names::kind`].

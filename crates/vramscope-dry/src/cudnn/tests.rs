@@ -175,7 +175,7 @@ fn algorithms_have_the_workspaces_of_plans() {
         assert_eq!((status, count), (SUCCESS, 3));
         found.set_len(3);
     }
-    // What needs more than the workspace of the search did not run.
+    // Algorithms with a larger workspace than that of the search did not run.
     let found: Vec<_> = found.iter().map(Performance::summary).collect();
     let failed = (5, not_supported(), LARGER_BYTES);
     assert_eq!(found, [(1, SUCCESS, USUAL_BYTES), (0, SUCCESS, 0), failed]);

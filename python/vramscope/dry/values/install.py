@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .imports import after_import
+from ..hook import when_imported
 from .kernels import Kernels
 from .made_up import Maker
 from .plans import plan_of
@@ -46,11 +46,11 @@ class Installer:
             self._replace_new()
 
         torch.ops.load_library = load_library
-        after_import("torchvision.extension", lambda _: self._replace_new())
-        after_import(
+        when_imported("torchvision.extension", lambda _: self._replace_new())
+        when_imported(
             "triton.runtime.jit", lambda found: watch_triton(found, self._kernels, self._maker)
         )
-        after_import(
+        when_imported(
             "torch._inductor.runtime.triton_heuristics",
             lambda found: watch_inductor(found, self._kernels, self._maker),
         )

@@ -73,7 +73,7 @@ impl Other {
     /// Starts it.
     fn start(file: &Path) -> Self {
         let mut child = Command::new("/proc/self/exe")
-            .args(["device::shared::tests::other_process", "--exact", "--nocapture", "--ignored"])
+            .args(["device::shared::tests::other_process", "--exact", "--nocapture"])
             .env(FILE, file)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -98,9 +98,10 @@ impl Other {
 }
 
 #[test]
-#[ignore = "the other process of tests, which start it"]
 fn other_process() {
-    let mut devices = devices(Path::new(&std::env::var(FILE).unwrap()));
+    // The other process of the tests below, which start it with this variable.
+    let Ok(file) = std::env::var(FILE) else { return };
+    let mut devices = devices(Path::new(&file));
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let (device, mib) = line.split_once(' ').unwrap();
