@@ -7,8 +7,9 @@
 
 mod backward_site;
 mod category;
+mod claims;
 mod compare;
-mod findings;
+mod evidence;
 mod ledger;
 mod rank_matrix;
 mod recipes;
@@ -23,16 +24,22 @@ pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, 
 pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
-pub use compare::{HeldBy, NamedFrame, match_stacks};
-pub use findings::{
-    Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
-    DeadAtPeak, Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind,
-    GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId,
-    NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, Pinned, PinnedCause,
-    PoolGrowth, RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity,
-    SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew,
-    slot_of_reserved_peak,
+pub use claims::findings::{
+    About, Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep,
+    Cycle, DeadAtPeak, Dominant, DominantCause, Facts, Finding, FindingId, FindingKind,
+    GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, NoFindingId, NoGrad,
+    OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth,
+    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
+    SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, rank_why,
+    rank_words,
 };
+pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
+pub use claims::{
+    ChangeKind, Cost, Covers, Exhibit, Fix, Look, Parts, Phrase, Predicted, Scene, Sentence,
+    Simulated, Spot, SpotWhat, Words, is_detail, plain, site_filter,
+};
+pub use compare::{HeldBy, NamedFrame, match_stacks};
+pub use evidence::{Evidence, Materiality, MemoryUse, slot_of_reserved_peak};
 pub use ledger::{
     CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy,
     WorkspaceOfStream,

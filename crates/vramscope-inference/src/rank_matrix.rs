@@ -4,7 +4,7 @@
 //! without being told. A rank that differs from a cluster at a few call sites only is an exception
 //! of that cluster, not a cluster of its own.
 
-use crate::findings::RankFacts;
+use crate::claims::findings::RankFacts;
 
 /// Ranks are alike if what they hold differs, on average, by at most one part in this many of what
 /// the larger one holds. Differences are added up over call sites.

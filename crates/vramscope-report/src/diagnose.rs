@@ -17,11 +17,10 @@ use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
 };
-use crate::fixes::{self, Fix};
+use crate::fixes;
 use crate::moments::{Dump, Process, of_iterations, processes};
 use crate::peak::BandKind;
 use crate::phases::place;
-use crate::phrase::plain;
 use crate::rank_of::{iteration_of, run_folder_of};
 use crate::target::{Target, slot_of};
 use crate::verdict;
@@ -29,6 +28,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use vramscope_inference::Fix;
+use vramscope_inference::plain;
 use vramscope_inference::{FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 use vramscope_trace::slicing::{Budget, now};

@@ -3,15 +3,13 @@
 pub use blind::BlindSpotRecord;
 
 pub(crate) mod blind;
+mod place;
 
 use crate::card::{Card, CardFinding};
-use crate::finding_text::{self, Words, headline};
-use crate::fixes::{self, Fix, Look};
+use crate::fixes;
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::holders::{self, Holder, HolderKind};
-use crate::phrase::{Phrase, site_filter};
 use crate::proof::{self, Proof};
-use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
 use crate::text::file_name;
 use rustc_hash::FxHashMap;
@@ -19,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::Hash;
 use vramscope_inference::{
-    Basis, Facts, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity, rank_skew,
+    About, Basis, Facts, Finding, FindingId, FindingKind, Fix, Look, Phase, Phrase, Predicted,
+    RankFacts, RankSkew, Severity, Simulated, Words, headline, rank_skew, rank_why, rank_words,
+    site_filter,
 };
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
@@ -209,19 +209,10 @@ impl FindingRecord {
 
     /// The cause.
     pub fn cause(&self) -> CauseKey<'_> {
-        let what = match self.kind {
-            // The run ended, or memory was reserved, wherever each rank was at that moment.
-            FindingKind::Oom | FindingKind::Reserved | FindingKind::PendingFree => "",
-            FindingKind::StrandedPool | FindingKind::Churn | FindingKind::Pinned => &self.id.what,
-            FindingKind::Growth
-            | FindingKind::Cycle
-            | FindingKind::GradientsHeld
-            | FindingKind::HeldTooLong
-            | FindingKind::NoGrad
-            | FindingKind::DeadAtPeak
-            | FindingKind::Dominant
-            | FindingKind::PeakCause
-            | FindingKind::RankSkew => self.sites.first().map_or("", String::as_str),
+        let what = match self.kind.about() {
+            About::Device => "",
+            About::Id => &self.id.what,
+            About::Blocks | About::Rank => self.sites.first().map_or("", String::as_str),
         };
         CauseKey { kind: self.kind, what }
     }
@@ -298,11 +289,11 @@ fn entries<'a>(
         let predicted = predicted(i).unwrap_or(&nothing);
         let told = holders::of_finding(target, finding);
         let is_held = told.iter().any(|told| told.holder.kind == HolderKind::Reference);
-        let Words { title, text, action } =
-            finding_text::words(target.entry, finding, predicted, is_held);
+        let scene = target.entry.scene(target.index, finding, predicted, is_held);
+        let Words { title, text, action } = scene.words();
         let action = holders::advised(&told, action);
         let holders = told.into_iter().map(|told| told.holder).collect();
-        let mut place = finding_text::place(target, finding);
+        let mut place = place::of_scene(target, &scene);
         let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));
         let title = title.plain();
         // What replays say is a list of its own.
@@ -333,9 +324,9 @@ fn entries<'a>(
             text,
             action,
             place,
-            why: finding_text::why(target.entry, finding, predicted),
+            why: scene.why(),
             bytes: Bytes(finding.bytes),
-            saving_bytes: finding_text::saving(finding, predicted),
+            saving_bytes: scene.saving(),
             step: finding.step,
             phase: finding.phase,
             basis: finding.basis,
@@ -394,8 +385,8 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
     children.truncate(MAX_CHILDREN);
     let (sites, children) = sites_of(children);
-    let Words { title, text, action } = finding_text::rank_words(skew);
-    let place = finding_text::rank_place(&frames);
+    let Words { title, text, action } = rank_words(skew);
+    let place = place::of_ranks(&frames);
     let headline = headline(title.clone(), sites.first().map(String::as_str));
     let record = FindingRecord {
         id: skew.id.clone(),
@@ -408,7 +399,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         text,
         action,
         place: place.filter(|_| !sites.is_empty()),
-        why: finding_text::rank_why(skew),
+        why: rank_why(skew),
         bytes: skew.excess(),
         saving_bytes: None,
         step: None,

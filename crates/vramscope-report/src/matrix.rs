@@ -1,8 +1,8 @@
 //! The comparison of `vramscope ranks`: call sites by ranks, with like ranks in clusters.
 
 use crate::card::Card;
-use crate::phrase::site_filter;
 use serde::Serialize;
+use vramscope_inference::site_filter;
 use vramscope_inference::{
     ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier, median,
     rank_matrix, rank_runs,

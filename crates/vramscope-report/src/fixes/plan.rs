@@ -1,14 +1,14 @@
 //! Sets of changes with which a run goes through: the cheapest in each currency, and the largest
 //! batch with it.
 
-use super::candidates::{Candidate, Cost, candidates};
-use super::{Covers, Fix, Trial};
+use super::Trial;
+use super::candidates::{Candidate, candidates};
 use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use vramscope_inference::{Question, Recipe, Rest, WhatIf};
+use vramscope_inference::{Cost, Covers, Fix, Question, Recipe, Rest, WhatIf};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 

@@ -1,11 +1,10 @@
 //! The words of changes.
 
-use super::Fix;
 use super::candidates::Candidate;
 use crate::target::Target;
 use crate::what_if::{Outcome, place};
 use vramscope_inference::{
-    Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When, settings_text,
+    Applied, Checkpointed, Fix, Frozen, NewOptimizer, Recipe, When, settings_text,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
@@ -84,11 +83,6 @@ pub(super) fn cause(candidate: &Candidate) -> Option<&'static str> {
 /// Whether everybody tries it: it is named even if it does not help.
 pub(super) fn is_tried(candidate: &Candidate) -> bool {
     matches!(candidate.recipes[..], [] | [Recipe::ForeachOff])
-}
-
-/// The first change that fits.
-pub(crate) fn best(fixes: &[Fix]) -> Option<&Fix> {
-    fixes.iter().find(|fix| fix.outcome == Outcome::Fits)
 }
 
 /// What to do, and what does not help, in sentences. Empty without changes.

@@ -6,7 +6,7 @@ use crate::diagnostic::upper_first;
 use crate::sidecar::holders::{By, Holders};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use vramscope_inference::{Category, Facts, Finding, FindingKind};
+use vramscope_inference::{About, Category, Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes};
 
@@ -31,22 +31,10 @@ struct Member {
 pub(crate) fn of_finding(target: Target<'_>, finding: &Finding) -> Vec<Told> {
     let Some(holders) = target.entry.holders() else { return Vec::new() };
     let held = target.entry.held(target.index);
-    match finding.kind() {
-        FindingKind::Oom => of_failure(target, holders, held, finding),
-        FindingKind::Growth
-        | FindingKind::Cycle
-        | FindingKind::GradientsHeld
-        | FindingKind::HeldTooLong
-        | FindingKind::NoGrad
-        | FindingKind::DeadAtPeak
-        | FindingKind::PeakCause
-        | FindingKind::Dominant => of_stacks(target, holders, held, finding),
-        FindingKind::RankSkew
-        | FindingKind::Reserved
-        | FindingKind::StrandedPool
-        | FindingKind::PendingFree
-        | FindingKind::Churn
-        | FindingKind::Pinned => Vec::new(),
+    match finding.kind().about() {
+        About::Blocks => of_stacks(target, holders, held, finding),
+        _ if finding.kind() == FindingKind::Oom => of_failure(target, holders, held, finding),
+        About::Device | About::Id | About::Rank => Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::drift::{MIN_ITERATIONS, ranks_that_grow};
 use super::{Drift, DriftRank, MAX_SITES, Member, RankSeries};
 use crate::matrix::named;
-use crate::phrase::site_filter;
+use vramscope_inference::site_filter;
 use vramscope_units::{Bytes, grouped};
 
 /// The least growth over all iterations of memory that no call site explains.

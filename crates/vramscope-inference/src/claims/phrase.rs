@@ -1,0 +1,131 @@
+//! Sentences whose nouns lead somewhere.
+
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use vramscope_trace::{NO_STACK, NoStack, no_stack};
+
+/// A part of a sentence: plain text, a term that filters, or an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Phrase {
+    /// The words.
+    pub text: String,
+    /// The filter that shows what the words name: `category:activation`; null if there is none.
+    pub filter: Option<String>,
+    /// The event that the words are about; null if there is none.
+    pub event: Option<u32>,
+}
+
+/// A sentence that is written part by part. Neighboring plain texts are one part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sentence(Vec<Phrase>);
+
+impl Sentence {
+    /// A sentence that begins with plain text.
+    pub fn new(text: impl Display) -> Self {
+        Self::default().text(text)
+    }
+
+    /// Appends plain text.
+    #[must_use]
+    pub fn text(self, text: impl Display) -> Self {
+        self.with(Phrase { text: text.to_string(), ..Phrase::default() })
+    }
+
+    /// Appends a noun that filters: `site:model.py:212`, `category:activation`, `phase:backward`,
+    /// `step:2`. Without a filter it is plain text.
+    #[must_use]
+    pub fn filter(self, text: impl Display, filter: impl Into<Option<String>>) -> Self {
+        self.with(Phrase { text: text.to_string(), filter: filter.into(), event: None })
+    }
+
+    /// Appends words that lead to an event. Without an event they are plain text.
+    #[must_use]
+    pub fn event(self, text: impl Display, event: Option<u32>) -> Self {
+        self.with(Phrase { text: text.to_string(), filter: None, event })
+    }
+
+    /// Appends another sentence.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        other.0.into_iter().fold(self, Self::with)
+    }
+
+    /// The words.
+    pub fn plain(&self) -> String {
+        plain(&self.0)
+    }
+
+    /// The parts.
+    pub fn into_phrases(self) -> Vec<Phrase> {
+        self.0
+    }
+
+    fn with(mut self, phrase: Phrase) -> Self {
+        let is_plain = |phrase: &Phrase| phrase.filter.is_none() && phrase.event.is_none();
+        match self.0.last_mut() {
+            _ if phrase.text.is_empty() => {}
+            Some(last) if is_plain(last) && is_plain(&phrase) => last.text.push_str(&phrase.text),
+            _ => self.0.push(phrase),
+        }
+        self
+    }
+}
+
+/// The words of a sentence.
+pub fn plain(sentence: &[Phrase]) -> String {
+    sentence.iter().map(|phrase| phrase.text.as_str()).collect()
+}
+
+/// The filter of a call site that is known by its label. `None` for memory without a call stack,
+/// whose label is the reason.
+pub fn site_filter(label: &str) -> Option<String> {
+    let reasons = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded].map(no_stack);
+    let is_site = !label.is_empty() && label != NO_STACK && !reasons.contains(&label);
+    is_site.then(|| format!("site:{label}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_for_no_call_stack_is_no_filter() {
+        assert_eq!(site_filter("my file.py:3 f").as_deref(), Some("site:my file.py:3 f"));
+        for reason in ["", NO_STACK, "(before recording)", "(backward, no Python frames)"] {
+            assert_eq!(site_filter(reason), None, "{reason}");
+        }
+    }
+
+    #[test]
+    fn neighboring_plain_texts_are_one_part() {
+        let place = Sentence::new(" in ").filter("forward", "phase:forward".to_owned());
+        let sentence = Sentence::new("Out of memory")
+            .text("")
+            .and(place)
+            .text(": asked for ")
+            .event("3.0 MiB", Some(7))
+            .event(", at ", None)
+            .filter("no call stack", None)
+            .text(".");
+        let plain_text = "Out of memory in forward: asked for 3.0 MiB, at no call stack.";
+        assert_eq!(sentence.plain(), plain_text);
+        let parts = sentence.into_phrases();
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|part| (part.text.as_str(), part.filter.as_deref(), part.event))
+            .collect();
+        assert_eq!(
+            parts,
+            [
+                ("Out of memory in ", None, None),
+                ("forward", Some("phase:forward"), None),
+                (": asked for ", None, None),
+                ("3.0 MiB", None, Some(7)),
+                (", at no call stack.", None, None),
+            ]
+        );
+    }
+}
