@@ -25,18 +25,17 @@ pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
 pub use claims::findings::{
-    About, Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep,
-    Cycle, DeadAtPeak, Dominant, DominantCause, Facts, Finding, FindingId, FindingKind,
-    GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, NoFindingId, NoGrad,
-    OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth,
-    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
-    SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, rank_why,
-    rank_words,
+    Aftermath, AlgorithmSearch, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle, DeadAtPeak,
+    Facts, Finding, GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, NoGrad,
+    OomStory, OutOfReach, Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth,
+    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite,
+    StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, rank_why, rank_words,
 };
 pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
 pub use claims::{
-    ChangeKind, Cost, Covers, Exhibit, Fix, Look, Parts, Phrase, Predicted, Scene, Sentence,
-    Simulated, Spot, SpotWhat, Words, is_detail, plain, site_filter,
+    About, Basis, ChangeKind, Common, Cost, Covers, Exhibit, FindingId, FindingKind, Fix, Found,
+    Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
+    Simulated, Spot, SpotWhat, Words, is_detail, peak_parts, plain, site_filter,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use evidence::{Evidence, Materiality, MemoryUse, slot_of_reserved_peak};

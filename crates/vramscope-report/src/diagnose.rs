@@ -281,13 +281,17 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     }
 }
 
-/// The changes that save most; empty where the model does not reproduce the recording.
+/// The changes that save most: replayed ones where the model reproduces the recording, then those
+/// whose saving the trace shows.
 async fn savings(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
-    match target.entry.what_if(target.index).filter(|model| model.calibration.is_equal()) {
+    let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal());
+    let mut savings = match model {
         Some(model) => fixes::savings(target, model, fixes::SAVINGS, budget).await,
         None => Vec::new(),
-    }
+    };
+    fixes::add_peak_parts(target, &mut savings, budget).await;
+    savings
 }
 
 /// The verdict about devices, with their findings.

@@ -290,10 +290,11 @@ fn entries<'a>(
         let told = holders::of_finding(target, finding);
         let is_held = told.iter().any(|told| told.holder.kind == HolderKind::Reference);
         let scene = target.entry.scene(target.index, finding, predicted, is_held);
-        let Words { title, text, action } = scene.words();
+        let claim = finding.facts.claim();
+        let Words { title, text, action } = claim.words(&scene);
         let action = holders::advised(&told, action);
         let holders = told.into_iter().map(|told| told.holder).collect();
-        let mut place = place::of_scene(target, &scene);
+        let mut place = claim.spot(&scene).map(|spot| place::of_spot(target, spot));
         let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));
         let title = title.plain();
         // What replays say is a list of its own.
@@ -324,9 +325,9 @@ fn entries<'a>(
             text,
             action,
             place,
-            why: scene.why(),
+            why: claim.why(&scene),
             bytes: Bytes(finding.bytes),
-            saving_bytes: scene.saving(),
+            saving_bytes: claim.saving(&scene).filter(|saving| saving.0 > 0),
             step: finding.step,
             phase: finding.phase,
             basis: finding.basis,

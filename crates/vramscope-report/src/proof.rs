@@ -166,7 +166,7 @@ pub(crate) fn of_device<'a>(
         let nothing = Predicted::default();
         for finding in target.entry.findings(target.index) {
             let scene = target.entry.scene(target.index, finding, &nothing, false);
-            let proof = match (scene.exhibit(), &finding.facts) {
+            let proof = match (finding.facts.claim().exhibit(&scene), &finding.facts) {
                 (Exhibit::Steps { from }, _) => growth(target, finding, from, budget).await,
                 (Exhibit::Lives { title, slot }, _) => {
                     lives::lives(target, finding, title, slot, budget).await

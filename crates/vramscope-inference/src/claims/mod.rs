@@ -4,14 +4,24 @@
 //! Everything else is a table over the list of claims.
 
 pub(crate) mod findings;
+mod found;
+mod id;
+mod kinds;
+mod peak_parts;
 mod phrase;
 mod precedence;
 mod predicted;
 mod replays;
 mod scene;
+mod severity;
 pub(crate) mod words;
 
+pub use found::{Common, Found, Part};
+pub use id::{FindingId, NoFindingId};
+pub use kinds::{About, Basis, FindingKind};
+pub use peak_parts::{PeakPart, peak_parts};
 pub use phrase::{Phrase, Sentence, plain, site_filter};
 pub use precedence::is_detail;
 pub use predicted::{ChangeKind, Cost, Covers, Fix, Look, Predicted, Simulated};
-pub use scene::{Exhibit, Parts, Scene, Spot, SpotWhat, Words};
+pub use scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};
+pub use severity::Severity;

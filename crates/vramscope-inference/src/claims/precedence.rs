@@ -1,7 +1,8 @@
 //! Precedence: one cause is one finding. This table has every rule by which a finding takes the
 //! word from another.
 
-use super::findings::{Detector, Facts, Finding, FindingKind, Verdict};
+use super::findings::{Detector, Facts, Finding, Verdict};
+use super::kinds::FindingKind;
 use crate::evidence::Evidence;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
@@ -53,11 +54,6 @@ const RULES: &[Rule] = &{
         rule(D::PeakEvaluation, All, D::PeakBuilding, "one moment sets the peak"),
         rule(D::PeakEvaluation, All, D::PeakStep, "one moment sets the peak"),
         rule(D::PeakBuilding, All, D::PeakStep, "one moment sets the peak"),
-        rule(D::Growth, Stacks, D::Dominant, "a fault is not counted twice"),
-        rule(D::NoGrad, Stacks, D::Dominant, "a fault is not counted twice"),
-        rule(D::Cycle, Stacks, D::Dominant, "a fault is not counted twice"),
-        rule(D::GradientsHeld, Stacks, D::Dominant, "a fault is not counted twice"),
-        rule(D::HeldTooLong, Stacks, D::Dominant, "a fault is not counted twice"),
         rule(D::DeadAtPeak, Named, D::HeldTooLong, "a traced step knows the last uses"),
         Rule {
             when: Some(is_stranded),
@@ -125,8 +121,8 @@ impl<'a> Floor<'a> {
     }
 
     /// Adds what a detector found, and drops what it names better.
-    pub(crate) fn add(&mut self, by: Detector, found: impl IntoIterator<Item = Finding>) {
-        for finding in found {
+    pub(crate) fn add(&mut self, by: Detector, found: impl IntoIterator<Item: Into<Finding>>) {
+        for finding in found.into_iter().map(Into::into) {
             let stacks: FxHashSet<StackId> = finding.parts.iter().map(|part| part.stack).collect();
             let drops = |of: Detector| {
                 let is_rule = |rule: &Rule| {

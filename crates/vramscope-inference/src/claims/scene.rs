@@ -1,6 +1,6 @@
 //! What the words of a claim may name, and the parts that a claim has.
 
-use super::findings::{Finding, Part};
+use super::found::{Common, Part};
 use super::phrase::Sentence;
 use super::predicted::Predicted;
 use crate::category::Phase;
@@ -16,7 +16,7 @@ pub struct Scene<'a> {
     /// The evidence of its device.
     pub cx: Evidence<'a>,
     /// The finding.
-    pub finding: &'a Finding,
+    pub finding: &'a Common,
     /// What replays say about it.
     pub predicted: &'a Predicted,
     /// The memory of the device when the snapshot was written; `None` if it was not measured.
@@ -98,7 +98,7 @@ pub struct Parts {
 }
 
 /// A claim about a run: its facts speak for themselves.
-pub(crate) trait Claim {
+pub trait Claim {
     /// Title, text and action.
     fn words(&self, scene: &Scene<'_>) -> Words;
 
@@ -148,32 +148,6 @@ impl<T: Claim> Claim for Box<T> {
 }
 
 impl Scene<'_> {
-    /// Title, text and action.
-    pub fn words(&self) -> Words {
-        self.finding.facts.claim().words(self)
-    }
-
-    /// Why it is so, in one line that follows the title, without its figures. Empty where the title
-    /// says all.
-    pub fn why(&self) -> String {
-        self.finding.facts.claim().why(self)
-    }
-
-    /// The line that it is about; `None` without one.
-    pub fn spot(&self) -> Option<Spot> {
-        self.finding.facts.claim().spot(self)
-    }
-
-    /// What the peak loses without its memory; `None` where that is not measured.
-    pub fn saving(&self) -> Option<Bytes> {
-        self.finding.facts.claim().saving(self).filter(|saving| saving.0 > 0)
-    }
-
-    /// What its chart shows.
-    pub fn exhibit(&self) -> Exhibit {
-        self.finding.facts.claim().exhibit(self)
-    }
-
     /// Bytes that the finding is about.
     pub(super) fn bytes(&self) -> Bytes {
         Bytes(self.finding.bytes)

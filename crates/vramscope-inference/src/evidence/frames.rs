@@ -1,7 +1,7 @@
 //! Frames of a call stack that a finding names.
 
 use super::Evidence;
-use crate::claims::findings::Part;
+use crate::claims::Part;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::{Block, is_python};
 use vramscope_units::EventIndex;

@@ -5,20 +5,19 @@ use crate::frames::FrameRecord;
 use crate::shapes::BlockShapes;
 use crate::target::Target;
 use crate::text::label_of;
-use vramscope_inference::{Scene, SpotWhat};
+use vramscope_inference::{Spot, SpotWhat};
 use vramscope_trace::Block;
 use vramscope_units::{Bytes, grouped};
 
 /// Sizes of requests are rounded up to this many bytes: `kMinBlockSize` of `CUDACachingAllocator`.
 const ROUNDING: u64 = 512;
 
-/// The place of a finding; `None` without a call stack.
-pub(super) fn of_scene(target: Target<'_>, scene: &Scene<'_>) -> Option<FindingPlace> {
-    let spot = scene.spot()?;
+/// The place of a finding.
+pub(super) fn of_spot(target: Target<'_>, spot: Spot) -> FindingPlace {
     let snapshot = target.snapshot();
     let file = snapshot.text(spot.frame.file).into_owned();
     let source = target.entry.sidecar().and_then(|sidecar| sidecar.source(&file, spot.frame.line));
-    Some(FindingPlace {
+    FindingPlace {
         site: label_of(snapshot, spot.frame),
         note: spot.note,
         source: source.map(str::to_owned),
@@ -28,7 +27,7 @@ pub(super) fn of_scene(target: Target<'_>, scene: &Scene<'_>) -> Option<FindingP
             SpotWhat::Text(text) => text,
             SpotWhat::SameSize { requested, slot } => same_size(target, requested, slot),
         },
-    })
+    }
 }
 
 /// The shape of blocks that are live at a slot and have the size of a request, and their number.

@@ -7,7 +7,9 @@ mod plan;
 mod words;
 
 pub(crate) use dead::last_uses;
-pub(crate) use plan::{MAX_BATCH, SAVINGS, plan as of_device, savings, without, without_graphs};
+pub(crate) use plan::{
+    MAX_BATCH, SAVINGS, add_peak_parts, plan as of_device, savings, without, without_graphs,
+};
 pub use plan::{PlanRecord, PlannedSet};
 
 use crate::derived::Derived;

@@ -4,10 +4,12 @@ use super::candidates::Candidate;
 use crate::target::Target;
 use crate::what_if::{Outcome, place};
 use vramscope_inference::{
-    Applied, Checkpointed, Fix, Frozen, NewOptimizer, Recipe, When, settings_text,
+    Applied, Checkpointed, Cost, Covers, Fix, Frozen, NewOptimizer, PeakPart, Recipe, When,
+    settings_text,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
+use vramscope_units::Bytes;
 
 /// What to change, in a few words.
 pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied]) -> String {
@@ -52,6 +54,27 @@ fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
         Recipe::EvaluationBatch(k) => format!("{k} x the batch of the evaluation"),
         Recipe::Del(site) => format!("del of what {site} keeps, after backward"),
         Recipe::LastUse(site) => format!("del of what {site} makes, after its last use"),
+    }
+}
+
+/// The cure of a part of the peak, with what the trace shows of it.
+pub(super) fn of_peak_part(target: Target<'_>, part: &PeakPart) -> Fix {
+    let applied = Applied { site: part.site, changed: 1, had_it: false };
+    Fix {
+        text: of_recipe(target, &part.cure, &applied),
+        recipe: part.cure.to_string(),
+        conf: None,
+        outcome: Outcome::Unknown,
+        needs_bytes: Bytes(part.without),
+        short_by: None,
+        saving_bytes: Bytes(part.saving),
+        cost: match part.cure {
+            Recipe::ChunkedLoss(_) => Cost::Time,
+            _ => Cost::Edit,
+        },
+        covers: Covers::Run,
+        error_percent: None,
+        site: site(target, &applied),
     }
 }
 

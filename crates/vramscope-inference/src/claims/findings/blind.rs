@@ -1,7 +1,7 @@
 //! What could not be looked for in a recording, and why.
 
 use super::growth::MIN_STEPS;
-use crate::category::{Category, Phase};
+use crate::category::Category;
 use crate::claims::words::counted;
 use crate::evidence::Evidence;
 use crate::steps::Steps;
@@ -154,7 +154,7 @@ fn missing_percent(cx: Evidence<'_>) -> Option<u64> {
 }
 
 fn steps(cx: Evidence<'_>) -> Option<BlindSpot> {
-    let has_backward = cx.categories.phases().iter().any(|span| span.phase == Phase::Backward);
+    let has_backward = cx.trains();
     let training = cx.steps.filter(|steps| steps.are_training());
     // Growth from request to request was looked for.
     if cx.steps.is_some_and(|steps| steps.show_growth() && steps.whole() >= MIN_STEPS) {

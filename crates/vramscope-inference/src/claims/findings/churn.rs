@@ -1,8 +1,10 @@
 //! Memory returned to the driver and reserved again.
 
-use super::{Facts, Finding, Severity, parts};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};
+use crate::claims::severity::Severity;
 use crate::claims::words::{EXPANDABLE, at_site, capitalized, counted, times};
 use crate::evidence::Evidence;
 use crate::evidence::{Burst, Cause, Returns};
@@ -69,7 +71,7 @@ pub(super) async fn churn(
     returns: &Returns,
     explained: &[Range<u32>],
     budget: &mut Budget,
-) -> Vec<Finding> {
+) -> Vec<Found<SegmentChurn>> {
     let mut found = Vec::new();
     for (cause, min_bursts) in [
         (Cause::MakeRoom, 1),
@@ -182,7 +184,7 @@ fn finding(
     bursts: &[&Burst],
     search: Option<AlgorithmSearch>,
     again: u64,
-) -> Finding {
+) -> Found<SegmentChurn> {
     let by_allocator = bursts.first().is_some_and(|burst| burst.cause == Cause::MakeRoom);
     let facts = SegmentChurn {
         by_allocator,
@@ -211,13 +213,14 @@ fn finding(
     let severity = if is_costly { Severity::Medium } else { Severity::Low };
     let bytes = cost.filter(|&cost| cost > 0).unwrap_or(again);
     let events = facts.at.clone();
-    Finding {
+    Common {
         severity,
-        basis: super::Basis::Exact,
+        basis: Basis::Exact,
         parts,
         step: search.and_then(|search| search.step.filter(|_| search.steps == 1)),
-        ..cx.finding(what, bytes, bytes, events, Facts::Churn(facts))
+        ..cx.found(FindingKind::Churn, what, bytes, bytes, events)
     }
+    .with(facts)
 }
 
 impl Claim for SegmentChurn {

@@ -4,8 +4,9 @@
 //! The collector runs at any allocation of a Python object, so it also runs within forward and
 //! backward passes. A program that drops what it collected does so between steps.
 
-use super::{Facts, Finding, parts};
 use crate::category::{Category, Phase};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::FindingKind;
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};
 use crate::claims::words::counted;
@@ -54,7 +55,7 @@ struct LateFree {
 
 /// The finding about reference cycles, if a collection frees memory of several steps within a
 /// forward or backward pass.
-pub(super) async fn cycle(cx: Evidence<'_>, budget: &mut Budget) -> Option<Finding> {
+pub(super) async fn cycle(cx: Evidence<'_>, budget: &mut Budget) -> Option<Found<Cycle>> {
     let steps = cx.steps.filter(|steps| steps.are_training())?;
     let mut frees = late_frees(cx, steps, budget).await;
     sort(&mut frees, budget).await;
@@ -86,14 +87,17 @@ pub(super) async fn cycle(cx: Evidence<'_>, budget: &mut Budget) -> Option<Findi
         at_peak: Bytes(at_peak),
     };
     let events = collections.iter().map(|burst| burst[0].event).collect();
-    Some(Finding {
-        blocks: blocks().count() as u32,
-        parts: parts(blocks().map(|free| {
-            let block = &cx.trace.blocks[free.block as usize];
-            (block.stack, block.bytes.0)
-        })),
-        ..cx.finding(largest[0].event, facts.freed.0, at_peak, events, Facts::Cycle(facts))
-    })
+    Some(
+        Common {
+            blocks: blocks().count() as u32,
+            parts: parts(blocks().map(|free| {
+                let block = &cx.trace.blocks[free.block as usize];
+                (block.stack, block.bytes.0)
+            })),
+            ..cx.found(FindingKind::Cycle, largest[0].event, facts.freed.0, at_peak, events)
+        }
+        .with(facts),
+    )
 }
 
 /// Blocks that outlive their step and are freed in the window. `zero_grad` frees gradients: they

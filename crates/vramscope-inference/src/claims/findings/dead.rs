@@ -1,19 +1,17 @@
 //! Memory at the peak of a traced step that no operation uses again.
 
-use super::{Basis, Facts, Finding, parts};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Words};
 use crate::claims::words::{capitalized, counted};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Materiality};
 use crate::uses::UseGroup;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
-/// The fewest bytes of a finding.
-const MIN_BYTES: u64 = 16 << 20;
-
-/// The smallest share of the step's peak of a finding, in percent.
-const MIN_PERCENT: u64 = 2;
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(2);
 
 /// A step whose peak is lower than this share of the run's does not set it, in percent.
 const SETS_PERCENT: u64 = 98;
@@ -40,7 +38,10 @@ pub struct DeadAtPeak {
 }
 
 /// The finding about dead memory, if it is large enough.
-pub(super) async fn dead_at_peak(cx: Evidence<'_>, budget: &mut Budget) -> Option<Finding> {
+pub(super) async fn dead_at_peak(
+    cx: Evidence<'_>,
+    budget: &mut Budget,
+) -> Option<Found<DeadAtPeak>> {
     let uses = cx.uses?;
     budget.charge(cx.trace.blocks.len() as u64).await;
     let floor = uses.floor(cx.trace);
@@ -49,10 +50,10 @@ pub(super) async fn dead_at_peak(cx: Evidence<'_>, budget: &mut Budget) -> Optio
     let of = |group| moment.blocks.iter().filter(move |one| one.group == group);
     let sum = |group| of(group).map(|one| block(one.block).bytes.0).fold(0, u64::saturating_add);
     let dead = sum(UseGroup::Dead);
-    if dead < MIN_BYTES || dead.saturating_mul(100) < floor.peak.saturating_mul(MIN_PERCENT) {
+    if !MATTERS.is_met(dead, floor.peak) {
         return None;
     }
-    let of_run = cx.trace.requested_band.peak.max(0) as u64;
+    let of_run = cx.peak();
     let is_of_run = floor.peak.saturating_mul(100) >= of_run.saturating_mul(SETS_PERCENT);
     let blocks: Vec<u32> = of(UseGroup::Dead).map(|one| one.block).collect();
     let parts = parts(blocks.iter().map(|&one| (block(one).stack, block(one).bytes.0)));
@@ -74,14 +75,17 @@ pub(super) async fn dead_at_peak(cx: Evidence<'_>, budget: &mut Budget) -> Optio
     let events = blocks.iter().filter_map(|&one| block(one).alloc_event()).map(|event| event.0);
     let event = floor.slot.checked_sub(1);
     let cost = if is_of_run { dead } else { 0 };
-    Some(Finding {
-        step: event.and_then(|event| cx.step_at(event)),
-        phase: event.and_then(|event| cx.phase_at(event)),
-        basis: if uses.is_exact() { Basis::Exact } else { Basis::Estimate },
-        blocks: blocks.len() as u32,
-        parts,
-        ..cx.finding(cx.hash(main), dead, cost, events.collect(), Facts::DeadAtPeak(facts))
-    })
+    Some(
+        Common {
+            step: event.and_then(|event| cx.step_at(event)),
+            phase: event.and_then(|event| cx.phase_at(event)),
+            basis: if uses.is_exact() { Basis::Exact } else { Basis::Estimate },
+            blocks: blocks.len() as u32,
+            parts,
+            ..cx.found(FindingKind::DeadAtPeak, cx.hash(main), dead, cost, events.collect())
+        }
+        .with(facts),
+    )
 }
 
 impl Claim for DeadAtPeak {

@@ -3,8 +3,9 @@
 //! `zero_grad(set_to_none=True)` frees gradients after each update, so that activations can take
 //! their place. Between two updates, gradients of micro-batches are needed.
 
-use super::{Basis, Facts, Finding, parts};
 use crate::category::{Category, Phase, PhaseSpan};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, Words};
 use crate::claims::words::category_noun;
@@ -64,7 +65,7 @@ pub(super) async fn gradients_held(
     cx: Evidence<'_>,
     growing: &[StackId],
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<GradientsHeld>> {
     let mut passes = passes_after_updates(cx.categories.phases());
     if passes.is_empty() {
         return None;
@@ -131,14 +132,17 @@ pub(super) async fn gradients_held(
     };
     let bytes = if cost > 0 { bytes_at_peak } else { through_forward };
     let step = peak.checked_sub(1).filter(|_| cost > 0).and_then(|event| cx.step_at(event));
-    Some(Finding {
-        step,
-        phase: at_peak.filter(|_| cost > 0),
-        basis: if at_peak == Some(Phase::Backward) { Basis::Estimate } else { Basis::Exact },
-        blocks: live.len() as u32,
-        parts: parts(live),
-        ..cx.finding("zero_grad", bytes, cost, events, Facts::GradientsHeld(facts))
-    })
+    Some(
+        Common {
+            step,
+            phase: at_peak.filter(|_| cost > 0),
+            basis: if at_peak == Some(Phase::Backward) { Basis::Estimate } else { Basis::Exact },
+            blocks: live.len() as u32,
+            parts: parts(live),
+            ..cx.found(FindingKind::GradientsHeld, "zero_grad", bytes, cost, events)
+        }
+        .with(facts),
+    )
 }
 
 /// What a run lacks that drops gradients after each update. A gradient that is kept is made again

@@ -4,12 +4,14 @@
 //! A graph replays in the addresses of its capture. So its pool keeps what the capture reserved,
 //! and no other request may use it. Graphs that never replay at once can share a pool.
 
-use super::{Basis, Facts, Finding, Severity, parts};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};
+use crate::claims::severity::Severity;
 use crate::claims::words::counted;
 use crate::evidence::Evidence;
-use crate::evidence::{is_graph_pool, pool_or_default};
+use crate::evidence::{Materiality, is_graph_pool, pool_or_default};
 use crate::ledger::{Capture, GraphMemory, captures, extents, workspaces};
 use crate::what_if::{OnePool, WhatIf};
 use std::collections::BTreeSet;
@@ -18,11 +20,8 @@ use vramscope_trace::slicing::Budget;
 use vramscope_trace::{SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, grouped};
 
-/// The fewest bytes that a shared pool saves.
-const MIN_SAVED: u64 = 32 << 20;
-
-/// The smallest part of the reserved peak that a shared pool saves.
-const MIN_PEAK_DIVISOR: u64 = 10;
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality { bytes: 32 << 20, percent: 10 };
 
 /// The smallest part of the reserved peak that a growing pool has, or that a shared pool saves in a
 /// finding that matters.
@@ -81,7 +80,7 @@ pub(super) async fn graph_pools(
     segments: &[SegmentState],
     slot: u32,
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<GraphPools>> {
     budget.charge(2 * segments.len() as u64).await;
     let of_graphs = segments.iter().filter(|s| is_graph_pool(cx.snapshot, s.pool, s.stream));
     let mut pools: Vec<(PoolIndex, Vec<&SegmentState>)> =
@@ -97,7 +96,7 @@ pub(super) async fn graph_pools(
     let captured = captures(cx, &memory, budget).await;
     // A pool (0, n) was made to be shared.
     let own_pools = pools.iter().filter_map(|(pool, _)| cx.snapshot.pool(*pool));
-    let least = MIN_SAVED.max(peak / MIN_PEAK_DIVISOR);
+    let least = MATTERS.least(peak);
     let could_be_one = own_pools.filter(|pool| pool.1 == 0).count() >= MIN_POOLS && all >= least;
     let one_pool = if could_be_one {
         let model = WhatIf::new(cx, budget).await;
@@ -114,7 +113,7 @@ pub(super) async fn graph_pools(
     let are_many = could_be_one && saved >= least;
     let mut growth = None;
     if !are_many {
-        let is_large = reserved(own) >= (peak / LARGE_PEAK_DIVISOR).max(MIN_SAVED);
+        let is_large = reserved(own) >= (peak / LARGE_PEAK_DIVISOR).max(MATTERS.bytes);
         growth = if is_large { growth_of(&captured, *largest) } else { None };
         growth?;
     }
@@ -151,13 +150,16 @@ pub(super) async fn graph_pools(
     let is_exact = one_pool.is_some_and(|one_pool| !one_pool.is_estimate);
     let is_costly = growth.is_none() && is_exact && saved >= peak / LARGE_PEAK_DIVISOR;
     let events = spans.iter().filter_map(|span| span.event).map(|event| event.0).collect();
-    Some(Finding {
-        // A program that captures a few shapes, once, has such a pool on purpose.
-        severity: if is_costly { Severity::Medium } else { Severity::Low },
-        basis: if is_exact { Basis::Exact } else { Basis::Estimate },
-        parts,
-        ..cx.finding("graphs", bytes, bytes, events, Facts::GraphPools(facts))
-    })
+    Some(
+        Common {
+            // A program that captures a few shapes, once, has such a pool on purpose.
+            severity: if is_costly { Severity::Medium } else { Severity::Low },
+            basis: if is_exact { Basis::Exact } else { Basis::Estimate },
+            parts,
+            ..cx.found(FindingKind::StrandedPool, "graphs", bytes, bytes, events)
+        }
+        .with(facts),
+    )
 }
 
 /// The growth of a pool with its captures; `None` if it ends, or if few captures reserve more.

@@ -10,7 +10,9 @@ mod pattern;
 mod series;
 mod words;
 
-use super::{Facts, Finding, Severity};
+use crate::claims::found::Found;
+use crate::claims::kinds::FindingKind;
+use crate::claims::severity::Severity;
 use crate::evidence::Evidence;
 use vramscope_snapshot::Frame;
 use vramscope_trace::slicing::Budget;
@@ -69,7 +71,7 @@ pub struct Growth {
 }
 
 /// The growth in a device's window.
-pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<Growth>> {
     // A cache grows from token to token on purpose, but not from request to request.
     let Some(steps) = cx.steps.filter(|steps| steps.show_growth()) else { return Vec::new() };
     let Some(steady) = pattern::steady(steps) else { return Vec::new() };
@@ -77,14 +79,15 @@ pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding
     leak::merged(cx, steps, &steady, candidates, budget).await
 }
 
-fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Finding {
+fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Found<Growth> {
     let (bytes, repeats, rate) = (facts.total.0, facts.repeats, facts.rate.0);
-    let found = cx.finding(what, bytes, bytes, events, Facts::Growth(facts));
+    let mut found = cx.found(FindingKind::Growth, what, bytes, bytes, events);
     if !repeats {
-        return found;
+        return found.with(facts);
     }
     // A server can keep the caches of its sessions on purpose, but not for long at this rate.
-    let peak = cx.trace.requested_band.peak.max(0) as u64;
+    let peak = cx.peak();
     let is_fast = rate.saturating_mul(FAST_REPETITIONS) >= peak;
-    Finding { severity: if is_fast { Severity::Medium } else { Severity::Low }, ..found }
+    found.severity = if is_fast { Severity::Medium } else { Severity::Low };
+    found.with(facts)
 }

@@ -2,10 +2,12 @@
 
 mod words;
 
-use super::{Basis, Facts, Finding, Severity, parts};
 use crate::category::{Category, Phase};
-use crate::evidence::Evidence;
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
+use crate::claims::severity::Severity;
 use crate::evidence::{Cut, Saving, saving};
+use crate::evidence::{Evidence, Materiality};
 use crate::steps::Steps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::{Frame, FrameId, StackId};
@@ -14,14 +16,11 @@ use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
 use vramscope_units::{Bytes, EventIndex};
 
-/// The fewest bytes to report.
-const MIN_BYTES: u64 = 16 << 20;
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(2);
 
-/// The smallest share of the peak of `requested_bytes` to report, in percent.
-const MIN_PERCENT: u64 = 2;
-
-/// The smallest share of the peak in percent from which two equal blocks are reported.
-const MIN_COPY_PERCENT: u64 = 10;
+/// The same for two equal blocks, which may be meant to be two.
+const COPIES_MATTER: Materiality = Materiality::percent(10);
 
 /// The fewest call stacks of a pass that is held for several steps.
 const MIN_PASS_STACKS: usize = 4;
@@ -73,7 +72,7 @@ pub(super) async fn held_too_long(
     cx: Evidence<'_>,
     told: &[StackId],
     budget: &mut Budget,
-) -> Vec<Finding> {
+) -> Vec<Found<HeldTooLong>> {
     let peak = cx.peak_slot();
     let mut live: Vec<Live<'_>> = Vec::new();
     for part in strides(cx.trace.blocks.len()) {
@@ -87,7 +86,7 @@ pub(super) async fn held_too_long(
         );
     }
     budget.charge(4 * live.len() as u64).await;
-    let mut found: Vec<Finding> = Vec::new();
+    let mut found: Vec<Found<HeldTooLong>> = Vec::new();
     if let Some(steps) = cx.steps.filter(|steps| steps.are_training()) {
         let outputs = kept_outputs(cx, &live, budget).await;
         found.extend(last_step(cx, steps, &live, &outputs, budget).await);
@@ -101,15 +100,10 @@ pub(super) async fn held_too_long(
 }
 
 /// Leaves out the blocks that findings tell of.
-fn forget(live: &mut Vec<Live<'_>>, found: &[Finding]) {
+fn forget(live: &mut Vec<Live<'_>>, found: &[Found<HeldTooLong>]) {
     let told: FxHashSet<StackId> =
         found.iter().flat_map(|f| f.parts.iter().map(|part| part.stack)).collect();
     live.retain(|l| !told.contains(&l.block.stack));
-}
-
-fn is_large(cx: Evidence<'_>, bytes: u64, percent: u64) -> bool {
-    let peak = cx.trace.requested_band.peak.max(0) as u64;
-    bytes >= MIN_BYTES && bytes.saturating_mul(100) >= peak.saturating_mul(percent)
 }
 
 /// Whether a block is a result of a forward pass, and neither a part of the model nor kept for it.
@@ -132,7 +126,7 @@ async fn last_step(
     live: &[Live<'_>],
     outputs: &FxHashSet<u32>,
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<HeldTooLong>> {
     let step = steps.before(cx.peak_slot());
     let is_old = |l: &&Live<'_>| {
         // What stays longer is kept on purpose, grows, or is a pass that is kept for once.
@@ -154,7 +148,7 @@ async fn kept_pass(
     steps: &Steps,
     live: &[Live<'_>],
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<HeldTooLong>> {
     let step = steps.before(cx.peak_slot());
     let is_old = |l: &&Live<'_>| {
         let (from, left) = (steps.before(l.block.enters), steps.before(l.block.leaves));
@@ -205,9 +199,9 @@ async fn of_earlier_step(
     of_step: Option<u32>,
     mut old: Vec<Live<'_>>,
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<HeldTooLong>> {
     let bytes: u64 = old.iter().map(|l| l.block.bytes.0).sum();
-    if !is_large(cx, bytes, MIN_PERCENT) {
+    if !MATTERS.is_met(bytes, cx.peak()) {
         return None;
     }
     old.sort_by_key(|l| std::cmp::Reverse(l.block.bytes));
@@ -238,14 +232,17 @@ async fn of_earlier_step(
     };
     let events = old.iter().filter_map(|l| l.block.alloc_event()).map(|e| e.0).collect();
     let event = cx.peak_slot().checked_sub(1)?;
-    Some(Finding {
-        step: cx.step_at(event),
-        phase: cx.phase_at(event),
-        basis: Basis::Exact,
-        blocks: old.len() as u32,
-        parts: parts(old.iter().map(|l| (l.block.stack, l.block.bytes.0))),
-        ..cx.finding(cx.hash(largest.stack), bytes, cost, events, Facts::HeldTooLong(facts))
-    })
+    Some(
+        Common {
+            step: cx.step_at(event),
+            phase: cx.phase_at(event),
+            basis: Basis::Exact,
+            blocks: old.len() as u32,
+            parts: parts(old.iter().map(|l| (l.block.stack, l.block.bytes.0))),
+            ..cx.found(FindingKind::HeldTooLong, cx.hash(largest.stack), bytes, cost, events)
+        }
+        .with(facts),
+    )
 }
 
 /// Blocks of the program at the peak that are copies of the model's output, and no inputs.
@@ -260,7 +257,7 @@ async fn kept_outputs(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) 
         .iter()
         .filter(|l| {
             let from = l.block.alloc_event().map_or(0, |event| event.0);
-            l.block.bytes.0 >= MIN_BYTES
+            Materiality::NOISE.is_met(l.block.bytes.0, cx.peak())
                 && l.block.stack != StackId::EMPTY
                 && (is_result(cx, l.index) || is_input(cx, l))
                 && from > backward
@@ -294,22 +291,26 @@ async fn kept_outputs(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) 
 
 /// A variable of the program that holds an old result until the line that computes the new one
 /// assigns it. The free then has the frame of that line.
-async fn variables(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) -> Vec<Finding> {
+async fn variables(
+    cx: Evidence<'_>,
+    live: &[Live<'_>],
+    budget: &mut Budget,
+) -> Vec<Found<HeldTooLong>> {
     let is_asked = |l: &&Live<'_>| {
         (is_result(cx, l.index) || is_input(cx, l))
-            && l.block.bytes.0 >= MIN_BYTES
+            && Materiality::NOISE.is_met(l.block.bytes.0, cx.peak())
             && l.block.stack != StackId::EMPTY
     };
     let by_stack: Vec<(StackId, Live<'_>)> =
         live.iter().filter(is_asked).map(|l| (l.block.stack, *l)).collect();
-    let mut found: Vec<Finding> = Vec::new();
+    let mut found: Vec<Found<HeldTooLong>> = Vec::new();
     for (stack, mut results) in group_by_key(by_stack) {
         results.sort_by_key(|l| l.block.enters);
         let Some(line) = cx.calling_frame(stack) else { continue };
         let results: Vec<&Block> = results.iter().map(|l| l.block).collect();
         let old = replaced(cx, &results, line);
         let bytes: u64 = old.iter().map(|(block, ..)| block.bytes.0).sum();
-        let (Some(&(_, _, until)), true) = (old.first(), is_large(cx, bytes, MIN_PERCENT)) else {
+        let (Some(&(_, _, until)), true) = (old.first(), MATTERS.is_met(bytes, cx.peak())) else {
             continue;
         };
         // Every time the line runs, and not only at the peak.
@@ -318,7 +319,10 @@ async fn variables(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) -> 
             budget.charge(part.len() as u64).await;
             let blocks = cx.trace.blocks[part].iter();
             let same = blocks.filter(|b| b.stack == stack && b.origin() == Origin::Alloc);
-            all.extend(same.filter(|b| b.bytes.0 >= MIN_BYTES).map(|b| (b.bytes.0, b)));
+            all.extend(
+                same.filter(|b| Materiality::NOISE.is_met(b.bytes.0, cx.peak()))
+                    .map(|b| (b.bytes.0, b)),
+            );
         }
         all.sort_by_key(|(bytes, block)| (*bytes, block.enters));
         let mut cuts: Vec<Cut> = Vec::new();
@@ -340,14 +344,17 @@ async fn variables(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) -> 
         };
         let peak_event = cx.peak_slot().saturating_sub(1);
         let events = old.iter().filter_map(|(b, ..)| b.alloc_event()).map(|e| e.0).collect();
-        found.push(Finding {
-            step: cx.step_at(peak_event),
-            phase: cx.phase_at(peak_event),
-            basis: Basis::Exact,
-            blocks: old.len() as u32,
-            parts: parts(old.iter().map(|(block, ..)| (block.stack, block.bytes.0))),
-            ..cx.finding(cx.hash(stack), bytes, cost, events, Facts::HeldTooLong(facts))
-        });
+        found.push(
+            Common {
+                step: cx.step_at(peak_event),
+                phase: cx.phase_at(peak_event),
+                basis: Basis::Exact,
+                blocks: old.len() as u32,
+                parts: parts(old.iter().map(|(block, ..)| (block.stack, block.bytes.0))),
+                ..cx.found(FindingKind::HeldTooLong, cx.hash(stack), bytes, cost, events)
+            }
+            .with(facts),
+        );
     }
     found.sort_by_key(|finding| std::cmp::Reverse(finding.bytes));
     found
@@ -408,11 +415,11 @@ fn has_inputs_between(cx: Evidence<'_>, old: &Block, new: &Block, line: FrameId)
 
 /// Blocks of equal size that different lines of one function allocate themselves, all live at the
 /// peak.
-fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
+fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Found<HeldTooLong>> {
     // Function (name and file) and size.
     let mut copies: Vec<((u32, u32, u64), &Live<'_>)> = Vec::new();
     for l in live.iter().filter(|l| is_result(cx, l.index) || is_input(cx, l)) {
-        if !is_large(cx, l.block.bytes.0, MIN_COPY_PERCENT) {
+        if !COPIES_MATTER.is_met(l.block.bytes.0, cx.peak()) {
             continue;
         }
         let Some(inner) = cx.innermost_python(l.block.stack) else { continue };
@@ -422,7 +429,7 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
             copies.push(((frame.name.0, frame.file.0, l.block.bytes.0), l));
         }
     }
-    let mut found: Vec<Finding> = Vec::new();
+    let mut found: Vec<Found<HeldTooLong>> = Vec::new();
     for ((_, _, each), mut group) in group_by_key(copies) {
         group.sort_by_key(|l| l.block.enters);
         let mut lines: Vec<FrameId> =
@@ -442,16 +449,25 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
         let facts = HeldTooLong::Copies { each: Bytes(each), lines: lines.len() };
         let events = group.iter().filter_map(|l| l.block.alloc_event()).map(|e| e.0).collect();
         let peak_event = cx.peak_slot().saturating_sub(1);
-        found.push(Finding {
-            // Equal sizes do not prove equal contents.
-            severity: Severity::Low,
-            step: cx.step_at(peak_event),
-            phase: cx.phase_at(peak_event),
-            basis: Basis::Estimate,
-            blocks: group.len() as u32,
-            parts: parts(group.iter().map(|l| (l.block.stack, l.block.bytes.0))),
-            ..cx.finding(cx.hash(group[0].block.stack), bytes, 0, events, Facts::HeldTooLong(facts))
-        });
+        found.push(
+            Common {
+                // Equal sizes do not prove equal contents.
+                severity: Severity::Low,
+                step: cx.step_at(peak_event),
+                phase: cx.phase_at(peak_event),
+                basis: Basis::Estimate,
+                blocks: group.len() as u32,
+                parts: parts(group.iter().map(|l| (l.block.stack, l.block.bytes.0))),
+                ..cx.found(
+                    FindingKind::HeldTooLong,
+                    cx.hash(group[0].block.stack),
+                    bytes,
+                    0,
+                    events,
+                )
+            }
+            .with(facts),
+        );
     }
     found.sort_by_key(|finding| std::cmp::Reverse(finding.bytes));
     found

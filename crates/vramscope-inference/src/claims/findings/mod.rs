@@ -5,7 +5,8 @@
 //! could not be looked for.
 //!
 //! A finding is a room: `NAME.rs` has its detection, its facts and, as a [`Claim`], its words, place
-//! and proof. [`facts`] lists the kinds. [`super::precedence`] says which finding may speak.
+//! and proof. [`super::kinds`] lists the kinds, [`facts`] the facts. [`super::precedence`] says which
+//! finding may speak.
 //!
 //! [`Claim`]: super::scene::Claim
 
@@ -13,13 +14,11 @@ mod blind;
 mod churn;
 mod cycle;
 mod dead;
-mod dominant;
 mod facts;
 mod gradients;
 mod graph_pools;
 mod growth;
 mod held;
-mod id;
 mod no_grad;
 mod oom;
 mod peak_cause;
@@ -27,20 +26,17 @@ mod pending;
 mod pinned;
 mod ranks;
 mod reserved;
-mod severity;
 mod stranded;
 
 pub use blind::{BlindSpot, Overrun, blind_spots};
 pub use churn::{AlgorithmSearch, SegmentChurn};
 pub use cycle::Cycle;
 pub use dead::DeadAtPeak;
-pub use dominant::{Dominant, DominantCause};
-pub use facts::{About, Basis, Facts, FindingKind};
+pub use facts::{Facts, Finding};
 pub use gradients::GradientsHeld;
 pub use graph_pools::{GraphPools, PoolGrowth};
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
-pub use id::{FindingId, NoFindingId};
 pub use no_grad::NoGrad;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use peak_cause::PeakCause;
@@ -50,71 +46,13 @@ pub use ranks::{
     RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew, rank_why, rank_words,
 };
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
-pub use severity::Severity;
 pub use stranded::StrandedPool;
 
 use super::precedence::Floor;
-use crate::category::Phase;
 use crate::evidence::{
     Evidence, Marks, Returns, segments_at, slot_of_last_rise, slot_of_reserved_peak,
 };
-use vramscope_snapshot::StackId;
-use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{self, Boxed, Budget};
-use vramscope_units::Bytes;
-
-/// One finding: what was found, how much it matters and the evidence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The id.
-    pub id: FindingId,
-    /// The device's ordinal.
-    pub device: u32,
-    /// How much it matters.
-    pub severity: Severity,
-    /// Bytes that the finding is about.
-    pub bytes: u64,
-    /// The training step of the finding, from 0; `None` if it is about several or none.
-    pub step: Option<u32>,
-    /// The phase of the finding; `None` if it is about several or none.
-    pub phase: Option<Phase>,
-    /// How the numbers were obtained.
-    pub basis: Basis,
-    /// Evidence: event indices from 0, ascending; at most 50, evenly sampled.
-    pub events: Vec<u32>,
-    /// The number of blocks that the finding is about.
-    pub blocks: u32,
-    /// The call stacks that the finding is about, most bytes first.
-    pub parts: Vec<Part>,
-    /// The facts of its kind.
-    pub facts: Facts,
-}
-
-/// The share of one call stack in a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The call stack.
-    pub stack: StackId,
-    /// Its bytes.
-    pub bytes: Bytes,
-    /// Its blocks.
-    pub blocks: u32,
-}
-
-impl Finding {
-    /// The kind, which the facts decide.
-    pub fn kind(&self) -> FindingKind {
-        self.facts.kind()
-    }
-
-    /// The call stack of the request that failed, or with most bytes; `None` if it has none.
-    pub fn stack(&self) -> Option<StackId> {
-        match &self.facts {
-            Facts::Oom(story) => (story.stack != StackId::EMPTY).then_some(story.stack),
-            _ => self.parts.first().map(|part| part.stack),
-        }
-    }
-}
 
 /// The detectors, in the order in which they are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,7 +67,6 @@ pub(crate) enum Detector {
     PeakStep,
     PerPass,
     DeadAtPeak,
-    Dominant,
     Pinned,
     Oom,
     PendingFree,
@@ -191,8 +128,6 @@ async fn of_program(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     }
     let taken = floor.taken(D::PerPass);
     floor.add(D::PerPass, peak_cause::per_pass(cx, &taken, budget).await);
-    let taken: Vec<StackId> = floor.taken(D::Dominant);
-    floor.add(D::Dominant, dominant::dominant(cx, &marks, &taken, budget).await);
     floor.add(D::DeadAtPeak, dead::dead_at_peak(cx, budget).await);
     floor.into_findings()
 }
@@ -228,71 +163,4 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
         floor.add(D::GraphPools, graph_pools::graph_pools(cx, &segments, slot, budget).await);
     }
     floor.into_findings()
-}
-
-impl Evidence<'_> {
-    /// A finding whose id is `kind-device-what`. Its severity follows from `cost`, the bytes that
-    /// it costs at the peak.
-    fn finding(
-        &self,
-        what: impl std::fmt::Display,
-        bytes: u64,
-        cost: u64,
-        events: Vec<u32>,
-        facts: Facts,
-    ) -> Finding {
-        let (kind, device) = (facts.kind(), self.trace.device.device);
-        Finding {
-            id: FindingId { kind, device, what: what.to_string() },
-            device,
-            severity: Severity::of(kind, cost, self.trace.reserved_band.peak),
-            bytes,
-            step: None,
-            phase: None,
-            basis: Basis::Recorded,
-            events: sample(events),
-            blocks: 0,
-            parts: Vec::new(),
-            facts,
-        }
-    }
-}
-
-/// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
-/// block.
-fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
-    let part = |(stack, bytes): (StackId, Vec<u64>)| {
-        let blocks = bytes.len() as u32;
-        Part { stack, bytes: Bytes(bytes.iter().sum()), blocks }
-    };
-    let by_stack = group_by_key(blocks.into_iter().collect());
-    let mut parts: Vec<Part> = by_stack.into_iter().map(part).collect();
-    parts.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
-    parts
-}
-
-/// The maximum number of events in a finding: enough to step through as evidence.
-const MAX_EVENTS: usize = 50;
-
-/// At most [`MAX_EVENTS`] of these events, in order and evenly spaced, with the first and the last.
-fn sample(mut events: Vec<u32>) -> Vec<u32> {
-    events.sort_unstable();
-    events.dedup();
-    let count = events.len();
-    if count <= MAX_EVENTS {
-        return events;
-    }
-    (0..MAX_EVENTS).map(|i| events[i * (count - 1) / (MAX_EVENTS - 1)]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sample_thins_many_events_evenly() {
-        assert_eq!(sample(vec![3, 1, 1]), [1, 3]);
-        let thinned = sample((0..1000).rev().collect());
-        assert_eq!((thinned.len(), thinned[0], thinned[49]), (MAX_EVENTS, 0, 999));
-    }
 }

@@ -4,13 +4,14 @@
 //! the last output. Without autograd, an inner result lives no longer than its layer. So a graph
 //! shows when it dies: one burst of frees, with results of many layers of one pass.
 
-use super::{Basis, Facts, Finding, parts};
 use crate::category::{Category, Phase, PhaseSpan};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
 use crate::claims::words::{capitalized, counted};
-use crate::evidence::Evidence;
 use crate::evidence::{Cut, saving};
+use crate::evidence::{Evidence, Materiality};
 use crate::evidence::{Mark, Marks};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
@@ -20,11 +21,8 @@ use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
-/// The fewest bytes at the peak to report.
-const MIN_BYTES: u64 = 16 << 20;
-
-/// The smallest share of the peak of `requested_bytes` to report, in percent.
-const MIN_PERCENT: u64 = 2;
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(2);
 
 /// The fewest call stacks that have several blocks in one graph. A cache of keys and values has
 /// two, with each layer's output three.
@@ -84,7 +82,7 @@ pub(super) async fn no_grad(
     marks: &Marks,
     growing: &[StackId],
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<NoGrad>> {
     let graphs = graphs(cx, marks, growing, budget).await;
     let peak = cx.peak_slot();
     let block = |i: u32| &cx.trace.blocks[i as usize];
@@ -94,8 +92,7 @@ pub(super) async fn no_grad(
     };
     let bytes: u64 = graphs.iter().map(at_peak).sum();
     let end = cx.trace.slots();
-    let whole = cx.trace.requested_band.peak.max(0) as u64;
-    if bytes < MIN_BYTES || bytes.saturating_mul(100) < whole.saturating_mul(MIN_PERCENT) {
+    if !MATTERS.is_met(bytes, cx.peak()) {
         return None;
     }
     let mut cuts = Vec::new();
@@ -124,7 +121,7 @@ pub(super) async fn no_grad(
         until: free,
         called_at: called_at(cx, main),
         peak_without: Bytes(saving.peak),
-        trains: trains(cx),
+        trains: cx.trains(),
         is_open,
     };
     // One pass may be an exception: the next may go backward.
@@ -134,14 +131,17 @@ pub(super) async fn no_grad(
     by_size.truncate(MAX_PARTS);
     let largest = by_size.first().map_or(StackId::EMPTY, |part| part.stack);
     let events = live.iter().filter_map(|b| b.alloc_event()).map(|e| e.0).collect();
-    Some(Finding {
-        step: cx.step_at(peak.saturating_sub(1)),
-        phase: peak.checked_sub(1).and_then(|event| cx.phase_at(event)),
-        basis: Basis::Estimate,
-        blocks: live.len() as u32,
-        parts: by_size,
-        ..cx.finding(cx.hash(largest), bytes, cost, events, Facts::NoGrad(facts))
-    })
+    Some(
+        Common {
+            step: cx.step_at(peak.saturating_sub(1)),
+            phase: peak.checked_sub(1).and_then(|event| cx.phase_at(event)),
+            basis: Basis::Estimate,
+            blocks: live.len() as u32,
+            parts: by_size,
+            ..cx.found(FindingKind::NoGrad, cx.hash(largest), bytes, cost, events)
+        }
+        .with(facts),
+    )
 }
 
 /// The most call stacks of the finding.
@@ -249,7 +249,7 @@ async fn graphs(
     let known: FxHashSet<StackId> =
         found.iter().flat_map(|g| &g.blocks).map(|&i| trace.blocks[i as usize].stack).collect();
     if known.is_empty() {
-        let may_be_open = !trains(cx) && trace.ooms.is_empty();
+        let may_be_open = !cx.trains() && trace.ooms.is_empty();
         found.extend(graph(cx, stays, &inner).filter(|_| may_be_open));
     } else {
         // The recording may end in a training pass, whose results live, too.
@@ -260,11 +260,6 @@ async fn graphs(
         found.extend(graph(cx, stays, &inner));
     }
     found
-}
-
-/// Whether a backward pass is in the window.
-fn trains(cx: Evidence<'_>) -> bool {
-    cx.categories.phases().iter().any(|span| span.phase == Phase::Backward)
 }
 
 /// The sizes of parameters. Autocast's copies have half of them.

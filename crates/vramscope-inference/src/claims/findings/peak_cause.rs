@@ -10,9 +10,11 @@ mod words;
 pub(super) use evaluation::evaluation;
 pub(super) use per_pass::per_pass;
 
-use super::{Basis, Facts, Finding, Severity, parts};
 use crate::category::{Category, Phase};
-use crate::evidence::Evidence;
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
+use crate::claims::severity::Severity;
+use crate::evidence::{Evidence, Materiality};
 use crate::step_floors::{StepFloor, slope, step_floors};
 use crate::steps::Steps;
 use rustc_hash::FxHashMap;
@@ -23,9 +25,6 @@ use vramscope_units::Bytes;
 
 /// A peak is one of a kind from this many percent of the next lower one.
 const MIN_PERCENT: u64 = 125;
-
-/// The fewest bytes that the peak exceeds the next lower one by.
-const MIN_EXCESS: u64 = 16 << 20;
 
 /// A step has larger inputs from this many percent of those of the others.
 const LARGER_PERCENT: u64 = 125;
@@ -89,21 +88,28 @@ pub enum PeakCause {
 /// Whether a peak is one of a kind beside the next lower one.
 fn is_alone(peak: u64, others: u64) -> bool {
     let is_higher = u128::from(peak) * 100 >= u128::from(others) * u128::from(MIN_PERCENT);
-    others > 0 && is_higher && peak - others >= MIN_EXCESS
+    others > 0 && is_higher && Materiality::NOISE.is_met(peak - others, peak)
 }
 
-fn found(cx: Evidence<'_>, what: &str, bytes: u64, blocks: &[&Block], facts: PeakCause) -> Finding {
+fn found(
+    cx: Evidence<'_>,
+    what: &str,
+    bytes: u64,
+    blocks: &[&Block],
+    facts: PeakCause,
+) -> Found<PeakCause> {
     let peak = cx.peak_slot();
     let events = blocks.iter().filter_map(|b| b.alloc_event()).map(|event| event.0).collect();
-    Finding {
+    Common {
         severity: Severity::Low,
         step: peak.checked_sub(1).and_then(|event| cx.step_at(event)),
         phase: peak.checked_sub(1).and_then(|event| cx.phase_at(event)),
         basis: Basis::Exact,
         blocks: blocks.len() as u32,
         parts: parts(blocks.iter().map(|block| (block.stack, block.bytes.0))),
-        ..cx.finding(what, bytes, bytes, events, Facts::PeakCause(facts))
+        ..cx.found(FindingKind::PeakCause, what, bytes, bytes, events)
     }
+    .with(facts)
 }
 
 /// The blocks that are live at the peak and that the window allocated, with their indices.
@@ -119,7 +125,7 @@ async fn live_at_peak<'a>(cx: Evidence<'a>, budget: &mut Budget) -> Vec<(u32, &'
 }
 
 /// A step that alone sets the peak.
-pub(super) async fn of_step(cx: Evidence<'_>, budget: &mut Budget) -> Option<Finding> {
+pub(super) async fn of_step(cx: Evidence<'_>, budget: &mut Budget) -> Option<Found<PeakCause>> {
     let steps = cx.steps.filter(|steps| steps.are_training() && steps.whole() >= MIN_STEPS)?;
     let floors = step_floors(cx.trace, steps, budget).await;
     let peak = cx.peak_slot();
@@ -191,7 +197,7 @@ async fn first_step(
     others: Bytes,
     steps: &Steps,
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<PeakCause>> {
     let second = *steps.begins.get(1)?;
     let is_scratch = |block: &Block| block.leaves - block.enters <= MAX_SCRATCH_EVENTS;
     let live = live_at_peak(cx, budget).await;
@@ -200,14 +206,16 @@ async fn first_step(
     let mut scratch: FxHashMap<StackId, (u64, u64)> = FxHashMap::default();
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
-        let blocks = cx.trace.blocks[part].iter().filter(|b| b.bytes.0 >= MIN_EXCESS);
+        let blocks = cx.trace.blocks[part]
+            .iter()
+            .filter(|b| Materiality::NOISE.is_met(b.bytes.0, cx.peak()));
         for block in blocks.filter(|b| b.origin() == Origin::Alloc && is_scratch(b)) {
             let most = scratch.entry(block.stack).or_default();
             let most = if block.enters > second { &mut most.1 } else { &mut most.0 };
             *most = block.bytes.0.max(*most);
         }
     }
-    let peak = cx.trace.requested_band.peak.max(0) as u64;
+    let peak = cx.peak();
     let excess = peak.saturating_sub(others.0);
     let later = scratch.get(&largest.stack).map_or(0, |most| most.1);
     if largest.bytes.0 <= later.max(excess / 2) {
@@ -226,7 +234,7 @@ async fn first_step(
 }
 
 /// The making of a model that alone sets the peak.
-pub(super) async fn building(cx: Evidence<'_>, budget: &mut Budget) -> Option<Finding> {
+pub(super) async fn building(cx: Evidence<'_>, budget: &mut Budget) -> Option<Found<PeakCause>> {
     let spans = cx.categories.phases();
     let begin = spans.iter().find(|span| span.phase == Phase::Forward)?.begin;
     let peak = cx.peak_slot();
@@ -238,14 +246,14 @@ pub(super) async fn building(cx: Evidence<'_>, budget: &mut Budget) -> Option<Fi
     let live = live_at_peak(cx, budget).await;
     let of = |block: &Block| block.bytes.0;
     let all: u64 = live.iter().map(|(_, block)| of(block)).sum();
-    let total = cx.trace.requested_band.peak.max(0) as u64;
+    let total = cx.peak();
     if !is_alone(total, others) || all * 2 < total {
         return None;
     }
     let is_dropped = |block: &&Block| block.leaves <= begin;
     let dropped: Vec<&Block> = live.iter().map(|(_, b)| *b).filter(is_dropped).collect();
     let bytes: u64 = dropped.iter().map(|block| of(block)).sum();
-    if bytes < MIN_EXCESS {
+    if !Materiality::NOISE.is_met(bytes, total) {
         return None;
     }
     let is_halved = halved(cx, begin, budget).await >= bytes / 2;

@@ -1,23 +1,21 @@
 //! Delayed frees. After `Tensor.record_stream` the allocator holds a freed block until the other
 //! stream has passed an event.
 
-use super::{Facts, Finding, parts};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Words};
 use crate::claims::words::{at_site, counted};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Materiality};
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, EventIndex, Micros};
 
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(1);
+
 /// Events between request and completion of a free that waits for no stream.
 const PROMPT_EVENTS: u32 = 1;
-
-/// A smaller difference of the two peaks is not reported.
-const MIN_BYTES: u64 = 16 << 20;
-
-/// The smallest difference to report, as a part of the peak.
-const MIN_PEAK_DIVISOR: u64 = 100;
 
 /// Frees that wait for another stream at the peak of `active_bytes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +47,14 @@ struct Waiting {
     from: Option<u32>,
 }
 
-pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Option<Finding> {
+pub(super) async fn pending_frees(
+    cx: Evidence<'_>,
+    budget: &mut Budget,
+) -> Option<Found<PendingFrees>> {
     let [peak, peak_without] = [cx.carving.active_band.peak, cx.carving.allocated_band.peak]
         .map(|bytes| u64::try_from(bytes).unwrap_or(0));
     let cost = peak.saturating_sub(peak_without);
-    if cost < MIN_BYTES || cost < peak / MIN_PEAK_DIVISOR {
+    if !MATTERS.is_met(cost, peak) {
         return None;
     }
     // PyTorch looks whether a stream is done only when it allocates. Without a trace a pending
@@ -105,14 +106,17 @@ pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Opti
         longest_time,
     };
     let events = waiting.iter().filter_map(|w| w.from).collect();
-    Some(Finding {
-        step: cx.step_at(slot.saturating_sub(1)),
-        phase: cx.phase_at(slot.saturating_sub(1)),
-        basis: super::Basis::Exact,
-        blocks: waiting.len() as u32,
-        parts: parts(waiting.iter().map(|w| (w.stack, w.bytes))),
-        ..cx.finding("peak", cost, cost, events, Facts::PendingFree(facts))
-    })
+    Some(
+        Common {
+            step: cx.step_at(slot.saturating_sub(1)),
+            phase: cx.phase_at(slot.saturating_sub(1)),
+            basis: Basis::Exact,
+            blocks: waiting.len() as u32,
+            parts: parts(waiting.iter().map(|w| (w.stack, w.bytes))),
+            ..cx.found(FindingKind::PendingFree, "peak", cost, cost, events)
+        }
+        .with(facts),
+    )
 }
 
 impl Claim for PendingFrees {

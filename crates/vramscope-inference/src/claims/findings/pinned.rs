@@ -2,11 +2,12 @@
 //! (`ATen/core/CachingHostAllocator.h`) rounds requests up to powers of two, never splits a block,
 //! and keeps freed blocks for requests of their size.
 
-use super::{Basis, Facts, Finding, parts};
+use crate::claims::found::{Common, Found, parts};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Words};
 use crate::claims::words::{at_site, counted, percent, subject};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Materiality};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_snapshot::{DeviceKind, StackId};
@@ -14,15 +15,11 @@ use vramscope_trace::Span;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, grouped};
 
-/// Less is not reported.
-const MIN_BYTES: u64 = 16 << 20;
+/// What is worth a finding, of all pinned memory.
+const MATTERS: Materiality = Materiality::percent(10);
 
-/// The smallest part of the pinned memory to report: lost to rounding, or kept in sizes that the
-/// line no longer asks for.
-const MIN_DIVISOR: u64 = 10;
-
-/// The smallest part of the pinned memory that is reported because nothing uses it.
-const MIN_UNUSED_DIVISOR: u64 = 4;
+/// The same for blocks that nothing uses: the program may use them later.
+const UNUSED_MATTERS: Materiality = Materiality::percent(25);
 
 /// The fewest sizes of one call stack whose sizes change.
 const MIN_SIZES: usize = 4;
@@ -95,13 +92,13 @@ struct Free {
     event: Option<u32>,
 }
 
-pub(super) async fn pinned(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+pub(super) async fn pinned(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<Pinned>> {
     debug_assert_eq!(cx.trace.device.kind, DeviceKind::Host);
     let reserved = u64::try_from(cx.trace.reserved_band.end).unwrap_or(0);
-    let mut found: Vec<Finding> = rounding(cx, reserved, budget).await.into_iter().collect();
+    let mut found: Vec<Found<Pinned>> = rounding(cx, reserved, budget).await.into_iter().collect();
     let free = free_at_end(cx, budget).await;
     let sizes = of_sizes(cx, reserved, &free, budget).await;
-    let told: BTreeSet<StackId> = sizes.iter().filter_map(Finding::stack).collect();
+    let told: BTreeSet<StackId> = sizes.iter().filter_map(|found| found.stack()).collect();
     found.extend(sizes);
     let rest = free.into_iter().filter(|free| !told.contains(&free.stack)).collect();
     found.extend(unused(cx, reserved, rest));
@@ -115,20 +112,20 @@ fn finding(
     cause: PinnedCause,
     what: impl std::fmt::Display,
     blocks: &[(StackId, u64, Option<u32>)],
-) -> Finding {
+) -> Found<Pinned> {
     let bytes = blocks.iter().map(|block| block.1).sum();
     let events = blocks.iter().filter_map(|block| block.2).collect();
-    let facts = Facts::Pinned(Pinned { reserved: Bytes(reserved), cause });
-    Finding {
+    Common {
         basis: Basis::Exact,
         blocks: blocks.len() as u32,
         parts: parts(blocks.iter().map(|block| (block.0, block.1))),
-        ..cx.finding(what, bytes, bytes, events, facts)
+        ..cx.found(FindingKind::Pinned, what, bytes, bytes, events)
     }
+    .with(Pinned { reserved: Bytes(reserved), cause })
 }
 
 /// Live blocks at the end whose request is in the file.
-async fn rounding(cx: Evidence<'_>, reserved: u64, budget: &mut Budget) -> Option<Finding> {
+async fn rounding(cx: Evidence<'_>, reserved: u64, budget: &mut Budget) -> Option<Found<Pinned>> {
     let mut lost = Vec::new();
     let (mut all_requested, mut worst) = (0, (Bytes(0), Bytes(0)));
     for part in strides(cx.trace.blocks.len()) {
@@ -151,8 +148,7 @@ async fn rounding(cx: Evidence<'_>, reserved: u64, budget: &mut Budget) -> Optio
         size: worst.1,
         all_requested: Bytes(all_requested),
     };
-    (bytes >= MIN_BYTES && bytes >= reserved / MIN_DIVISOR)
-        .then(|| finding(cx, reserved, cause, cause.name(), &lost))
+    MATTERS.is_met(bytes, reserved).then(|| finding(cx, reserved, cause, cause.name(), &lost))
 }
 
 /// The segments that are pinned at the end and free. A segment of pinned memory is one block.
@@ -187,7 +183,7 @@ async fn of_sizes(
     reserved: u64,
     free: &[Free],
     budget: &mut Budget,
-) -> Vec<Finding> {
+) -> Vec<Found<Pinned>> {
     let spans = &cx.carving.segments.spans;
     budget.charge(spans.len() as u64).await;
     let mut by_stack: BTreeMap<StackId, Vec<&Span>> = BTreeMap::new();
@@ -207,7 +203,7 @@ async fn of_sizes(
         let bytes: u64 = outgrown.iter().map(|free| free.size).sum();
         let live = most_live(cx, stack, budget).await;
         let all: u64 = pinned.iter().map(|span| span.size.0).sum();
-        if bytes < MIN_BYTES || bytes < reserved / MIN_DIVISOR || all < live.saturating_add(bytes) {
+        if !MATTERS.is_met(bytes, reserved) || all < live.saturating_add(bytes) {
             continue;
         }
         let cause = PinnedCause::Sizes {
@@ -248,7 +244,7 @@ async fn most_live(cx: Evidence<'_>, stack: StackId, budget: &mut Budget) -> u64
 }
 
 /// Cached blocks that the second half of the window did not use, although it used others.
-fn unused(cx: Evidence<'_>, reserved: u64, mut free: Vec<Free>) -> Option<Finding> {
+fn unused(cx: Evidence<'_>, reserved: u64, mut free: Vec<Free>) -> Option<Found<Pinned>> {
     let slots = cx.trace.slots();
     let half = slots / 2;
     free.retain(|free| free.from <= half.min(slots.saturating_sub(MIN_EVENTS + 1)));
@@ -256,7 +252,8 @@ fn unused(cx: Evidence<'_>, reserved: u64, mut free: Vec<Free>) -> Option<Findin
     let cause = PinnedCause::Unused { events: slots - 1 - last };
     let blocks: Vec<_> = free.iter().map(|free| (free.stack, free.size, free.event)).collect();
     let bytes: u64 = free.iter().map(|free| free.size).sum();
-    (bytes >= MIN_BYTES && bytes >= reserved / MIN_UNUSED_DIVISOR)
+    UNUSED_MATTERS
+        .is_met(bytes, reserved)
         .then(|| finding(cx, reserved, cause, cause.name(), &blocks))
 }
 

@@ -10,8 +10,10 @@ mod words;
 
 pub use words::{rank_why, rank_words};
 
-use super::{Basis, FindingId, FindingKind, Severity};
 use crate::category::Category;
+use crate::claims::id::FindingId;
+use crate::claims::kinds::{Basis, FindingKind};
+use crate::claims::severity::Severity;
 use crate::rank_matrix::rank_matrix;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::HOST;

@@ -9,9 +9,11 @@ pub(super) use words::{setting_action, setting_text};
 pub use creep::Creep;
 pub use out_of_reach::OutOfReach;
 
-use super::{Basis, Facts, Finding, Severity};
-use crate::evidence::Evidence;
+use crate::claims::found::{Common, Found};
+use crate::claims::kinds::{Basis, FindingKind};
+use crate::claims::severity::Severity;
 use crate::evidence::MemoryUse;
+use crate::evidence::{Evidence, Materiality};
 use vramscope_trace::Carving;
 use vramscope_trace::Exactness;
 use vramscope_trace::Rounding;
@@ -20,11 +22,11 @@ use vramscope_trace::{Content, SegmentState};
 use vramscope_trace::{FreeShare, free_shares};
 use vramscope_units::{Bytes, EventIndex};
 
-/// The smallest part of the reserved peak to report.
-const MIN_PEAK_DIVISOR: u64 = 10;
+/// What is worth a finding. The allocator keeps small amounts for good reasons.
+const MATTERS: Materiality = Materiality { bytes: 256 << 20, percent: 10 };
 
-/// The fewest bytes to report.
-const MIN_BYTES: u64 = 256 << 20;
+/// The share that one cause must have to be named.
+const CAUSE_MATTERS: Materiality = Materiality { bytes: 256 << 20, percent: 25 };
 
 /// The smallest part of the reserved peak to report when memory was short: when an allocation
 /// failed, or the allocator had to make room.
@@ -36,10 +38,6 @@ const LARGE_PERCENT: u64 = 60;
 
 /// The fewest bytes of a finding that matters by its share alone.
 const LARGE_BYTES: u64 = 2 << 30;
-
-/// The part of the reserved peak from which a cause makes a finding matter: a setting, free memory
-/// that other streams could not use, or growth.
-const CAUSE_PEAK_DIVISOR: u64 = 4;
 
 /// A setting is named when it costs more than this part of the reserved peak.
 const MIN_SETTING_DIVISOR: u64 = 20;
@@ -110,7 +108,7 @@ pub(super) async fn reserved(
     out_of_reach: Vec<OutOfReach>,
     was_short: bool,
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<Box<ReservedPeak>>> {
     let [peak, needed] = [cx.trace.reserved_band.peak, cx.carving.active_band.peak]
         .map(|bytes| u64::try_from(bytes).unwrap_or(0));
     budget.charge(segments.iter().map(|segment| segment.pieces.len() as u64).sum()).await;
@@ -123,7 +121,7 @@ pub(super) async fn reserved(
     });
     let unneeded =
         peak.saturating_sub(needed).saturating_sub(memory.graph_pools.0) + rounded.sum::<u64>();
-    let is_large = unneeded >= MIN_BYTES && unneeded >= peak / MIN_PEAK_DIVISOR;
+    let is_large = MATTERS.is_met(unneeded, peak);
     let is_felt = was_short && unneeded > 0 && unneeded >= peak / MIN_SHORT_PEAK_DIVISOR;
     let creep = Creep::find(cx, budget).await.filter(|creep| creep.total.0 <= unneeded);
     if !is_large && !is_felt && creep.is_none() {
@@ -137,8 +135,7 @@ pub(super) async fn reserved(
     let causes = settings.iter().map(CostlySetting::bytes);
     let causes = causes.chain(out_of_reach.iter().map(OutOfReach::bytes));
     let mut causes = causes.chain(creep.map(|creep| creep.total));
-    let has_cause =
-        causes.any(|bytes| bytes.0.min(unneeded) >= (peak / CAUSE_PEAK_DIVISOR).max(MIN_BYTES));
+    let has_cause = causes.any(|bytes| CAUSE_MATTERS.is_met(bytes.0.min(unneeded), peak));
     let event = slot.checked_sub(1);
     let facts = ReservedPeak {
         event: event.map(EventIndex),
@@ -153,19 +150,26 @@ pub(super) async fn reserved(
         was_short,
     };
     let is_exact = cx.carving.exactness == Exactness::Exact;
-    Some(Finding {
-        severity: if was_short || is_much || has_cause { Severity::Medium } else { Severity::Low },
-        step: event.and_then(|event| cx.step_at(event)),
-        phase: event.and_then(|event| cx.phase_at(event)),
-        basis: if is_exact { Basis::Exact } else { Basis::Estimate },
-        ..cx.finding(
-            "peak",
-            unneeded,
-            unneeded,
-            event.into_iter().collect(),
-            Facts::Reserved(Box::new(facts)),
-        )
-    })
+    Some(
+        Common {
+            severity: if was_short || is_much || has_cause {
+                Severity::Medium
+            } else {
+                Severity::Low
+            },
+            step: event.and_then(|event| cx.step_at(event)),
+            phase: event.and_then(|event| cx.phase_at(event)),
+            basis: if is_exact { Basis::Exact } else { Basis::Estimate },
+            ..cx.found(
+                FindingKind::Reserved,
+                "peak",
+                unneeded,
+                unneeded,
+                event.into_iter().collect(),
+            )
+        }
+        .with(Box::new(facts)),
+    )
 }
 
 /// The settings that cost more than a part of the reserved memory of a state, most bytes first.

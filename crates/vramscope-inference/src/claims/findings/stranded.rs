@@ -1,12 +1,14 @@
 //! Free memory that the requests in need cannot use: it is in a private pool, or in segments of
 //! another stream that are in use.
 
-use super::{Basis, Facts, Finding, Severity};
+use crate::claims::found::{Common, Found};
+use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, Words};
+use crate::claims::severity::Severity;
 use crate::claims::words::pool;
-use crate::evidence::Evidence;
 use crate::evidence::{DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default};
+use crate::evidence::{Evidence, Materiality};
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
 use vramscope_trace::SegmentState;
 use vramscope_trace::Span;
@@ -14,11 +16,8 @@ use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, EventIndex};
 
-/// The fewest bytes to report.
-const MIN_BYTES: u64 = 256 << 20;
-
-/// The smallest part of the reserved peak to report.
-const MIN_PEAK_DIVISOR: u64 = 10;
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality { bytes: 256 << 20, percent: 10 };
 
 /// Free memory of one pool and stream, beside which other requests reserved more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +52,10 @@ pub(super) async fn stranded(
     slot: u32,
     was_short: bool,
     budget: &mut Budget,
-) -> Vec<Finding> {
+) -> Vec<Found<StrandedPool>> {
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
     let Some(event) = cx.trace.reserved_band.peak_event else { return Vec::new() };
-    let least = MIN_BYTES.max(peak / MIN_PEAK_DIVISOR);
+    let least = MATTERS.least(peak);
     let kinds: Vec<(Kind, Vec<&SegmentState>)> =
         group_by_key(segments.iter().map(|s| ((s.pool, s.stream), s)).collect());
     let main = main_kind(segments);
@@ -88,13 +87,16 @@ pub(super) async fn stranded(
         };
         let what = format!("{}-{}", facts.pool.unwrap_or(PoolId::DEFAULT), stream.0);
         let events = side.since.checked_sub(1).into_iter().chain([event]).collect();
-        found.push(Finding {
-            severity: if was_short { Severity::Medium } else { Severity::Low },
-            step: cx.step_at(event),
-            phase: cx.phase_at(event),
-            basis: Basis::Exact,
-            ..cx.finding(what, bytes, bytes, events, Facts::StrandedPool(facts))
-        });
+        found.push(
+            Common {
+                severity: if was_short { Severity::Medium } else { Severity::Low },
+                step: cx.step_at(event),
+                phase: cx.phase_at(event),
+                basis: Basis::Exact,
+                ..cx.found(FindingKind::StrandedPool, what, bytes, bytes, events)
+            }
+            .with(facts),
+        );
     }
     found
 }

@@ -1,9 +1,10 @@
 //! From call stacks that grow to leaks: one for each set of steps.
 
-use super::super::{Evidence, Finding, parts};
 use super::series::Candidate;
 use super::{Growth, GrowthKind, finding};
 use crate::category::Category;
+use crate::claims::found::{Found, Part, parts};
+use crate::evidence::Evidence;
 use crate::steps::Steps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -31,7 +32,7 @@ pub(super) async fn merged(
     steady: &Range<usize>,
     candidates: Vec<Candidate>,
     budget: &mut Budget,
-) -> Vec<Finding> {
+) -> Vec<Found<Growth>> {
     if candidates.is_empty() {
         return Vec::new();
     }
@@ -129,7 +130,7 @@ impl Leak {
         steps: &Steps,
         steady: &Range<usize>,
         activations: &[u64],
-    ) -> Finding {
+    ) -> Found<Growth> {
         let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
         let block = |i: u32| &cx.trace.blocks[i as usize];
         let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied()).collect();
@@ -193,12 +194,11 @@ impl Leak {
         let hash = cx.hash(parts.first().map_or(StackId::EMPTY, |part| part.stack));
         let allocs = || blocks().filter_map(|i| block(i).alloc_event()).map(|e| e.0);
         let phase = allocs().next().and_then(|event| cx.phase_at(event));
-        Finding {
-            phase: phase.filter(|_| allocs().all(|event| cx.phase_at(event) == phase)),
-            blocks: blocks().count() as u32,
-            parts,
-            ..finding(cx, &hash, allocs().collect(), facts)
-        }
+        let mut found = finding(cx, &hash, allocs().collect(), facts);
+        found.common.phase = phase.filter(|_| allocs().all(|event| cx.phase_at(event) == phase));
+        found.common.blocks = blocks().count() as u32;
+        found.common.parts = parts;
+        found
     }
 }
 
@@ -235,7 +235,7 @@ struct CommonFrames {
 }
 
 /// The innermost frames that the largest parts share.
-fn common_frames(cx: Evidence<'_>, parts: &[super::super::Part]) -> CommonFrames {
+fn common_frames(cx: Evidence<'_>, parts: &[Part]) -> CommonFrames {
     let common = cx.common_frames(parts);
     let at = common.last().copied();
     let program = common.iter().rev().copied().find(|&f| !is_package(cx, f));

@@ -12,8 +12,10 @@ mod words;
 pub use aftermath::{Aftermath, Climb};
 pub use facts::{Context, LargerStep, OomStory, Returned, Verdict};
 
-use super::{Basis, Facts, Finding, Part, Severity};
 use crate::backward_site::{Allocation, BackwardSite, backward_sites};
+use crate::claims::found::{Common, Found, Part};
+use crate::claims::kinds::{Basis, FindingKind};
+use crate::claims::severity::Severity;
 use crate::evidence::Evidence;
 use crate::evidence::{Cause, Returns};
 use crate::steps::{StepSource, Steps};
@@ -27,7 +29,7 @@ use vramscope_units::Bytes;
 /// The OOM findings, first failure first.
 #[derive(Default)]
 pub(super) struct Stories {
-    pub(super) found: Vec<Finding>,
+    pub(super) found: Vec<Found<Box<OomStory>>>,
     /// The events of each: from the begin of the step that failed, or from the first failure, to
     /// the last failure.
     pub(super) events: Vec<Range<u32>>,
@@ -55,9 +57,7 @@ pub(super) async fn stories(cx: Evidence<'_>, returns: &Returns, budget: &mut Bu
     let mut known_room = 0;
     for cascade in cascades(cx, returns, budget).await {
         let finding = story(cx, &cascade, returns, &reserved, known_room, budget).await;
-        if let Facts::Oom(story) = &finding.facts {
-            known_room = known_room.max(story.room.unwrap_or_default().0);
-        }
+        known_room = known_room.max(finding.facts.room.unwrap_or_default().0);
         stories.found.push(finding);
         stories.events.push(cascade.events);
     }
@@ -109,7 +109,7 @@ async fn story(
     reserved: &Series,
     known_room: u64,
     budget: &mut Budget,
-) -> Finding {
+) -> Found<Box<OomStory>> {
     let oom = cascade.oom;
     let slot = oom.event.0 + 1;
     let state = state::State::at(cx, oom, budget).await;
@@ -173,16 +173,18 @@ async fn story(
     let events = cascade.ooms.iter().map(|oom| oom.event.0).collect();
     let requested = oom.requested.0;
     let is_survived = cascade.aftermath == Aftermath::Handled && story.kept.is_none();
-    let found = cx.finding(oom.event.0, requested, requested, events, Facts::Oom(Box::new(story)));
-    Finding {
+    let found = cx.found(FindingKind::Oom, oom.event.0, requested, requested, events);
+    Common {
         severity: if is_survived { Severity::Low } else { found.severity },
         step: cascade.step,
         phase: cx.phase_at(oom.event.0),
         basis: if is_exact { Basis::Exact } else { Basis::Estimate },
         blocks: state.blocks,
         parts: request.into_iter().chain(state.holders).collect(),
+        request: Some(story.stack),
         ..found
     }
+    .with(Box::new(story))
 }
 
 /// The place of a failed request in backward.

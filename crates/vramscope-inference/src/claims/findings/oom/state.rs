@@ -2,8 +2,8 @@
 
 use super::aftermath::copies;
 use crate::category::{Category, Phase};
-use crate::claims::findings::Part;
 use crate::claims::findings::reserved::{CostlySetting, costly_settings};
+use crate::claims::found::Part;
 use crate::evidence::Evidence;
 use crate::evidence::is_in_graphs;
 use crate::evidence::{is_graph_pool, pool_or_default, segments_at};

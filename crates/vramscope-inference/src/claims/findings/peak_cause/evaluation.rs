@@ -1,25 +1,28 @@
 //! An evaluation that keeps its results on the device, and alone sets the peak.
 
-use super::super::{Evidence, Finding, Severity};
 use super::{PeakCause, found, is_alone, live_at_peak};
 use crate::category::Phase;
+use crate::claims::found::Found;
+use crate::claims::severity::Severity;
+use crate::evidence::Evidence;
+use crate::evidence::Materiality;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(20);
+
 /// The fewest times that an evaluation keeps a result, or replaces it by a larger one.
 const MIN_TIMES: usize = 4;
-
-/// The smallest share of the peak that the results have, in percent.
-const MIN_PERCENT: u64 = 20;
 
 /// The results that an evaluation keeps where it alone sets the peak.
 pub(in crate::claims::findings) async fn evaluation(
     cx: Evidence<'_>,
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<PeakCause>> {
     let peak = cx.peak_slot();
     let spans = cx.categories.phases();
     let contains = |span: &&crate::PhaseSpan| span.begin < peak && peak <= span.end;
@@ -29,7 +32,7 @@ pub(in crate::claims::findings) async fn evaluation(
         let largest = cx.trace.requested.largest_sliced(span.begin + 1..span.end + 1, budget).await;
         others = largest.map_or(0, |(_, bytes)| bytes).max(others);
     }
-    let total = cx.trace.requested_band.peak.max(0) as u64;
+    let total = cx.peak();
     if !is_alone(total, others) {
         return None;
     }
@@ -62,12 +65,14 @@ pub(in crate::claims::findings) async fn evaluation(
         .filter(|block| grew.get(&block.stack).is_some_and(|most| most.1 >= MIN_TIMES))
         .collect();
     let bytes: u64 = kept.iter().map(|block| block.bytes.0).sum();
-    if bytes.saturating_mul(100) < total.saturating_mul(MIN_PERCENT) {
+    if !MATTERS.is_met(bytes, total) {
         return None;
     }
     let facts = PeakCause::Evaluation { kept: Bytes(bytes), others: Bytes(others) };
     // Less than half of the peak may well be intended.
     let is_most = bytes * 2 > total && is_alone(total, others * 2);
     let severity = if is_most { Severity::Medium } else { Severity::Low };
-    Some(Finding { severity, ..found(cx, "evaluation", bytes, &kept, facts) })
+    let mut finding = found(cx, "evaluation", bytes, &kept, facts);
+    finding.common.severity = severity;
+    Some(finding)
 }

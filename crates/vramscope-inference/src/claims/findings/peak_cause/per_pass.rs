@@ -1,21 +1,20 @@
 //! Results that a loop over forward passes keeps, one of each pass.
 
-use super::super::{Evidence, Finding};
 use super::{PeakCause, found, live_at_peak};
 use crate::category::Category;
+use crate::claims::found::Found;
+use crate::evidence::Evidence;
+use crate::evidence::Materiality;
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, group_by_key};
 use vramscope_units::Bytes;
 
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(5);
+
 /// The fewest blocks that are one for each pass.
 const MIN_BLOCKS: usize = 16;
-
-/// The fewest bytes to report.
-const MIN_BYTES: u64 = 16 << 20;
-
-/// The smallest share of the peak to report, in percent.
-const MIN_PERCENT: u64 = 5;
 
 /// Blocks of one size and call stack outside of modules that are live at the peak, with a forward
 /// pass between each two, in a window without training.
@@ -23,7 +22,7 @@ pub(in crate::claims::findings) async fn per_pass(
     cx: Evidence<'_>,
     growing: &[StackId],
     budget: &mut Budget,
-) -> Option<Finding> {
+) -> Option<Found<PeakCause>> {
     cx.steps.and_then(|steps| steps.repetition)?;
     let is_asked = |(index, block): &(u32, &Block)| {
         block.stack != StackId::EMPTY
@@ -39,13 +38,11 @@ pub(in crate::claims::findings) async fn per_pass(
         .filter(is_asked)
         .map(|(_, block)| ((block.stack, block.bytes.0), block))
         .collect();
-    let total = cx.trace.requested_band.peak.max(0) as u64;
     let mut largest: Option<(u64, Vec<&Block>)> = None;
     for ((stack, each), mut blocks) in group_by_key(live) {
         let bytes = each * blocks.len() as u64;
         if blocks.len() < MIN_BLOCKS
-            || bytes < MIN_BYTES
-            || bytes.saturating_mul(100) < total.saturating_mul(MIN_PERCENT)
+            || !MATTERS.is_met(bytes, cx.peak())
             || largest.as_ref().is_some_and(|(other, _)| *other >= bytes)
             || runs_module(cx, stack)
         {

@@ -2,7 +2,9 @@
 
 use super::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite};
 use crate::category::Category;
-use crate::claims::findings::{Basis, FindingId, FindingKind, Severity};
+use crate::claims::id::FindingId;
+use crate::claims::kinds::{Basis, FindingKind};
+use crate::claims::severity::Severity;
 use vramscope_trace::group_by_key;
 use vramscope_units::Bytes;
 

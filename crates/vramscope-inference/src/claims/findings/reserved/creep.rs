@@ -1,23 +1,22 @@
 //! Reserved memory that grows from step to step while the memory in use does not.
 
-use super::super::{Evidence, parts};
+use crate::claims::found::parts;
+use crate::evidence::Evidence;
+use crate::evidence::Materiality;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(10);
+
 /// Steps that fill the cache.
 const WARM_UP: usize = 2;
 
 /// The fewest steps after them.
 const MIN_STEPS: usize = 4;
-
-/// The fewest bytes of growth.
-const MIN_BYTES: u64 = 16 << 20;
-
-/// The smallest part of the reserved peak that is growth.
-const MIN_PEAK_DIVISOR: u64 = 10;
 
 /// The part of the growth by which the memory in use may grow.
 const FLAT_DIVISOR: u64 = 4;
@@ -53,7 +52,7 @@ impl Creep {
         rises.retain(|&rise| rise > 0);
         rises.sort_unstable();
         let is_steady = rises.len() * 5 >= steps * 4 && at[steps - 1] < at[steps];
-        if !is_steady || total < MIN_BYTES || total < peak / MIN_PEAK_DIVISOR {
+        if !is_steady || !MATTERS.is_met(total, peak) {
             return None;
         }
         // What is in use, at its highest in each step and at its end.

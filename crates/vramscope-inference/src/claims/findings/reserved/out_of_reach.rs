@@ -2,18 +2,15 @@
 
 use super::super::Evidence;
 use super::super::stranded::{Kind, main_kind};
-use crate::evidence::{DEFAULT_POOL, pool_or_default};
+use crate::evidence::{DEFAULT_POOL, Materiality, pool_or_default};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
-/// The fewest bytes that others reserved beside free memory.
-const MIN_BYTES: u64 = 16 << 20;
-
-/// The smallest part of the reserved memory.
-const MIN_PEAK_DIVISOR: u64 = 20;
+/// What is worth a finding.
+const MATTERS: Materiality = Materiality::percent(5);
 
 /// The maximum number of streams: those with most free memory.
 const MAX_STREAMS: usize = 3;
@@ -60,7 +57,7 @@ impl OutOfReach {
         streams.retain(|(stream, _)| main != Some((DEFAULT_POOL, *stream)));
         streams.sort_by_key(|(stream, free)| (Reverse(free.iter().sum::<u64>()), *stream));
         let peak = u64::try_from(cx.trace.reserved_band.peak).unwrap_or(0);
-        let least = Bytes(MIN_BYTES.max(peak / MIN_PEAK_DIVISOR));
+        let least = Bytes(MATTERS.least(peak));
         let mut found = Vec::new();
         for (stream, free) in streams.into_iter().take(MAX_STREAMS) {
             let free = Bytes(free.into_iter().sum());

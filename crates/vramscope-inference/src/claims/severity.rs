@@ -1,6 +1,6 @@
 //! The severity of findings.
 
-use super::FindingKind;
+use super::kinds::FindingKind;
 use serde::{Deserialize, Serialize};
 
 /// The share of the peak, in percent, from which a finding is [`Severity::Medium`].

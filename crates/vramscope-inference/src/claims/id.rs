@@ -1,6 +1,6 @@
 //! The ids of findings.
 
-use super::FindingKind;
+use super::kinds::FindingKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::cmp::Ordering;
 use std::fmt;
