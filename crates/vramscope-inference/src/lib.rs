@@ -33,8 +33,8 @@ pub use claims::findings::{
 };
 pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
 pub use claims::{
-    About, Basis, ChangeKind, Common, Cost, Covers, Exhibit, FindingId, FindingKind, Fix, Found,
-    Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
+    About, Basis, ChangeKind, Claim, Common, Cost, Covers, Exhibit, FindingId, FindingKind, Fix,
+    Found, Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
     Simulated, Spot, SpotWhat, Words, is_detail, peak_parts, plain, site_filter,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};

@@ -181,3 +181,10 @@ impl Claim for Cycle {
         }
     }
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Cycle,
+    fires: ["findings/cycle_sawtooth.pickle.gz"],
+    silent: ["findings/non_accum_late.pickle.gz", "findings/leak_every.pickle.gz"]
+}

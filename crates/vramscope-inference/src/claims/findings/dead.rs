@@ -150,3 +150,10 @@ impl Claim for DeadAtPeak {
         }
     }
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    DeadAtPeak,
+    fires: ["beside/uses_kept/rank0_memory_snapshot.pickle.gz"],
+    silent: ["beside/uses_dropped/rank0_memory_snapshot.pickle.gz"]
+}

@@ -303,6 +303,13 @@ impl Claim for GradientsHeld {
 }
 
 #[cfg(test)]
+crate::claims::cases::cases! {
+    GradientsHeld,
+    fires: ["findings/zero_grad_kept_step.pickle.gz", "findings/resnet50_nozero.pickle.gz"],
+    silent: ["findings/non_accum_late.pickle.gz", "findings/non_ppo.pickle.gz"]
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -275,3 +275,10 @@ impl Claim for GraphPools {
         })
     }
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    StrandedPool,
+    fires: ["findings/g15_graph_per_shape.pickle.gz", "serving/engine_own_pools.pickle.gz"],
+    silent: ["findings/s10_graph_capture.pickle.gz"]
+}

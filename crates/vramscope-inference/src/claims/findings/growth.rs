@@ -91,3 +91,10 @@ fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Fou
     found.severity = if is_fast { Severity::Medium } else { Severity::Low };
     found.with(facts)
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Growth,
+    fires: ["findings/leak_every.pickle.gz", "findings/leak_hooks.pickle.gz", "findings/kv_session.pickle.gz"],
+    silent: ["findings/non_curriculum.pickle.gz", "findings/non_epoch_metric.pickle.gz", "findings/non_unfreeze.pickle.gz"]
+}

@@ -14,13 +14,13 @@ mod blind;
 mod churn;
 mod cycle;
 mod dead;
-mod facts;
+pub(super) mod facts;
 mod gradients;
 mod graph_pools;
 mod growth;
 mod held;
 mod no_grad;
-mod oom;
+pub(super) mod oom;
 mod peak_cause;
 mod pending;
 mod pinned;
@@ -48,33 +48,11 @@ pub use ranks::{
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
 
-use super::precedence::Floor;
+use super::precedence::{Detector, Floor};
 use crate::evidence::{
     Evidence, Marks, Returns, segments_at, slot_of_last_rise, slot_of_reserved_peak,
 };
 use vramscope_trace::slicing::{self, Boxed, Budget};
-
-/// The detectors, in the order in which they are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Detector {
-    Growth,
-    NoGrad,
-    Cycle,
-    GradientsHeld,
-    HeldTooLong,
-    PeakEvaluation,
-    PeakBuilding,
-    PeakStep,
-    PerPass,
-    DeadAtPeak,
-    Pinned,
-    Oom,
-    PendingFree,
-    Churn,
-    Reserved,
-    Stranded,
-    GraphPools,
-}
 
 /// The findings of one device: by severity, then bytes.
 #[inline(never)]

@@ -170,3 +170,10 @@ impl Claim for PendingFrees {
         })
     }
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    PendingFree,
+    fires: ["recorded/t26/streams.pickle.gz"],
+    silent: ["findings/side_stream_strands.pickle.gz"]
+}

@@ -352,3 +352,10 @@ fn threshold(scene: &Scene<'_>) -> String {
     };
     format!("set PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:N{release} to a smaller size")
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Pinned,
+    fires: ["recorded/pinned/threshold_0.pickle.gz"],
+    silent: ["recorded/t215_pinned_loader.pickle"]
+}

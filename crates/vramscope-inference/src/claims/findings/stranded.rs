@@ -264,3 +264,10 @@ impl Claim for StrandedPool {
         })
     }
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    StrandedPool,
+    fires: ["findings/graph_pools_stranded.pickle.gz"],
+    silent: ["findings/g14_prefetch_stream.pickle.gz"]
+}
