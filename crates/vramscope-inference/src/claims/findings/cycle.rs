@@ -159,8 +159,8 @@ impl Claim for Cycle {
                 counted(*collections, "such collection"),
             ),
             action: "Break the cycle: find objects that hold each other and a tensor \
-                     (gc.set_debug(gc.DEBUG_SAVEALL), or weakref). Until then call gc.collect() after \
-                     each step."
+                     (gc.set_debug(gc.DEBUG_SAVEALL), or weakref). Until then call gc.collect() \
+                     after each step."
                 .to_owned(),
         }
     }

@@ -111,8 +111,8 @@ impl Claim for DeadAtPeak {
         }
         if self.has_unseen_kernels {
             text.push_str(
-                " Kernels ran that PyTorch's dispatcher does not call, such as those of torch.compile: \
-                 they may use it.",
+                " Kernels ran that PyTorch's dispatcher does not call, such as those of \
+                 torch.compile: they may use it.",
             );
         }
         let after = last.map_or_else(String::new, |last| format!(" ({last})"));

@@ -4,9 +4,9 @@
 //! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
 //! could not be looked for.
 //!
-//! A finding is a room: `NAME.rs` has its detection, its facts and, as a [`Claim`], its words, place
-//! and proof. [`super::kinds`] lists the kinds, [`facts`] the facts. [`super::precedence`] says which
-//! finding may speak.
+//! A finding is a room: `NAME.rs` has its detection, its facts, as a [`Claim`] its words, place and
+//! proof, and its cases. [`super::kinds`] lists the kinds, [`facts`] the facts.
+//! [`super::precedence`] says which finding may speak.
 //!
 //! [`Claim`]: super::scene::Claim
 

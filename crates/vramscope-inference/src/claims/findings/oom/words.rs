@@ -89,8 +89,8 @@ impl Claim for OomStory {
             }
             Verdict::Limit => Some(match limit_of(scene) {
                 Some(limit) => format!(
-                    "set_per_process_memory_fraction allows {limit}, and {} are reserved; the device \
-                     has {} free",
+                    "set_per_process_memory_fraction allows {limit}, and {} are reserved; the \
+                     device has {} free",
                     self.reserved,
                     self.device_free.unwrap_or_default()
                 ),

@@ -16,8 +16,8 @@ impl Claim for PeakCause {
                 let peak = Bytes(others.0 + bytes.0);
                 Words {
                     title: step_noun(*step).text(format_args!(
-                        " alone sets the peak, {bytes} above all other steps: its {words} are {ratio} \
-                         times as large"
+                        " alone sets the peak, {bytes} above all other steps: its {words} are \
+                         {ratio} times as large"
                     )),
                     text: format!(
                         "Step {step} peaks at {peak}, every other step at {others} at most. Its \
@@ -32,8 +32,8 @@ impl Claim for PeakCause {
             Self::FirstStep { others, scratch, is_convolution } => {
                 let peak = Bytes(others.0 + bytes.0);
                 let why = if *is_convolution {
-                    "cuDNN tries algorithms of convolutions (cudnn.benchmark), with workspaces that \
-                     later steps do not use."
+                    "cuDNN tries algorithms of convolutions (cudnn.benchmark), with workspaces \
+                     that later steps do not use."
                 } else {
                     "No later step allocates as much there."
                 };
@@ -69,15 +69,15 @@ impl Claim for PeakCause {
                     " So weights exist twice for a while, or in a larger type."
                 };
                 let action = if *is_halved {
-                    "Make or load the model in its final type (dtype=torch.bfloat16), or convert it \
-                     on the CPU before it is moved to the device."
+                    "Make or load the model in its final type (dtype=torch.bfloat16), or convert \
+                     it on the CPU before it is moved to the device."
                 } else {
                     "Load the weights on the CPU or in place, and move them to the device once."
                 };
                 Words {
                     title: Sentence::new(format_args!(
-                        "The peak is before the first forward pass: making the model needs {peak}, all \
-                         that follows {others} at most"
+                        "The peak is before the first forward pass: making the model needs {peak}, \
+                         all that follows {others} at most"
                     )),
                     text: format!(
                         "While the model is made {peak} are in use. Of these {dropped}, most from \
@@ -94,8 +94,9 @@ impl Claim for PeakCause {
                     .event(kept, first)
                     .text(" of its results stay on the device"),
                 text: format!(
-                    "At the peak {site} and what it calls hold {kept} of results of the evaluation, \
-                     and more with every batch. Outside of evaluations {others} are needed at most."
+                    "At the peak {site} and what it calls hold {kept} of results of the \
+                     evaluation, and more with every batch. Outside of evaluations {others} are \
+                     needed at most."
                 ),
                 action: "Move the results of each batch to the CPU, or keep sums only. With the \
                          Trainer of transformers set eval_accumulation_steps."
@@ -108,8 +109,9 @@ impl Claim for PeakCause {
                 ))
                 .event(bytes, first),
                 text: format!(
-                    "{} of {each} from {site} are live at the peak, {bytes} in all. One is made after \
-                     each forward pass, such as for each token, and stays until the loop is over.",
+                    "{} of {each} from {site} are live at the peak, {bytes} in all. One is made \
+                     after each forward pass, such as for each token, and stays until the loop is \
+                     over.",
                     counted(*blocks as usize, "block"),
                 ),
                 action:
