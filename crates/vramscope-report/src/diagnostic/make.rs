@@ -134,13 +134,12 @@ fn bar_of_failure(
 
 /// The findings that are said.
 fn said(all: &[FindingEntry], has_details: bool) -> Vec<Diagnostic> {
-    let beside = |record: &FindingRecord| {
-        let on_device = move |one: &&FindingEntry| {
+    let is_told = |record: &FindingRecord| {
+        let on_device = |one: &&FindingEntry| {
             (&one.record.path, one.record.device) == (&record.path, record.device)
         };
-        all.iter().filter(on_device).map(|one| one.record.kind)
+        is_detail(record.kind, all.iter().filter(on_device).map(|one| one.record.kind))
     };
-    let is_told = |record: &FindingRecord| is_detail(record.kind, beside(record));
     let said = all.iter().filter(|one| has_details || !is_told(&one.record));
     said.map(|entry| diagnostic(entry, has_details)).collect()
 }

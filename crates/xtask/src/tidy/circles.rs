@@ -108,7 +108,7 @@ impl<'a> House<'a> {
     fn arrows_within(&self, circle: &[&str]) -> usize {
         let within =
             |file: &&str| self.arrows[*file].iter().filter(|to| circle.contains(to)).count();
-        circle.iter().map(|file| within(file)).sum()
+        circle.iter().map(within).sum()
     }
 }
 
