@@ -40,24 +40,24 @@ pub(crate) fn count(kind: FindingKind, path: &str) -> usize {
     let beside: Option<serde_json::Value> =
         read(Path::new(&beside)).ok().and_then(|json| serde_json::from_slice(&json).ok());
     let uses = beside.and_then(|mut json| serde_json::from_value(json["uses"].take()).ok());
-    let devices = Trace::all(&snapshot).into_iter();
-    let found = devices.flat_map(|trace| findings(&snapshot, trace, uses.as_ref()));
+    let devices = Trace::all(&snapshot);
+    let found = devices.iter().flat_map(|trace| findings(&snapshot, trace, uses.as_ref()));
     found.filter(|finding| finding.kind() == kind).count()
 }
 
-fn findings(snapshot: &Snapshot, trace: Trace, uses: Option<&UseTrace>) -> Vec<Finding> {
+fn findings(snapshot: &Snapshot, trace: &Trace, uses: Option<&UseTrace>) -> Vec<Finding> {
     now(async |budget| {
-        let categories = Categories::new(snapshot, &trace, &Rules::default(), budget).await;
-        let steps = Steps::find(snapshot, &trace, categories.phases(), budget).await;
+        let categories = Categories::new(snapshot, trace, &Rules::default(), budget).await;
+        let steps = Steps::find(snapshot, trace, categories.phases(), budget).await;
         let uses = match uses {
-            Some(uses) => Uses::new(uses, snapshot, &trace, budget).await.ok(),
+            Some(uses) => Uses::new(uses, snapshot, trace, budget).await.ok(),
             None => None,
         };
         let cx = Evidence {
             snapshot,
-            trace: &trace,
+            trace,
             sites: &Sites::new(snapshot),
-            carving: &Carving::new(snapshot, &trace, budget).await,
+            carving: &Carving::new(snapshot, trace, budget).await,
             categories: &categories,
             steps: steps.as_ref(),
             uses: uses.as_ref(),
