@@ -30,62 +30,10 @@ impl Claim for PeakCause {
                 }
             }
             Self::FirstStep { others, scratch, is_convolution } => {
-                let peak = Bytes(others.0 + bytes.0);
-                let why = if *is_convolution {
-                    "cuDNN tries algorithms of convolutions (cudnn.benchmark), with workspaces \
-                     that later steps do not use."
-                } else {
-                    "No later step allocates as much there."
-                };
-                let title = step_noun(0)
-                    .text(format_args!(" peaks at {peak}, later steps at {others} at most: "))
-                    .event(scratch, first)
-                    .text(" of scratch memory");
-                Words {
-                    title: if *is_convolution {
-                        title.text(", as cuDNN tries algorithms")
-                    } else {
-                        title
-                    },
-                    text: format!(
-                        "Step 0 peaks at {peak}; later steps need {others} at most. At that peak \
-                         {scratch} are scratch memory (allocated at: {site}). {why}"
-                    ),
-                    action: if *is_convolution {
-                        "Leave it if step 0 fits: later steps need less. Otherwise set \
-                         torch.backends.cudnn.benchmark = False."
-                    } else {
-                        "Leave it if step 0 fits: later steps need less."
-                    }
-                    .to_owned(),
-                }
+                first_step(scene, *others, *scratch, *is_convolution)
             }
             Self::Building { others, dropped, is_halved } => {
-                let peak = Bytes(others.0 + bytes.0);
-                let how = if *is_halved {
-                    " Weights are replaced by ones of half the size there, as when float32 is \
-                     converted to bfloat16 on the device."
-                } else {
-                    " So weights exist twice for a while, or in a larger type."
-                };
-                let action = if *is_halved {
-                    "Make or load the model in its final type (dtype=torch.bfloat16), or convert \
-                     it on the CPU before it is moved to the device."
-                } else {
-                    "Load the weights on the CPU or in place, and move them to the device once."
-                };
-                Words {
-                    title: Sentence::new(format_args!(
-                        "The peak is before the first forward pass: making the model needs {peak}, \
-                         all that follows {others} at most"
-                    )),
-                    text: format!(
-                        "While the model is made {peak} are in use. Of these {dropped}, most from \
-                         {site}, are freed before the first forward pass.{how} Afterwards {others} \
-                         are needed at most."
-                    ),
-                    action: action.to_owned(),
-                }
+                building(scene, *others, *dropped, *is_halved)
             }
             Self::Evaluation { kept, others } => Words {
                 title: Sentence::new("The ")
@@ -144,6 +92,66 @@ impl Claim for PeakCause {
             }
             Self::PerPass { .. } => "they stay until the loop is over".to_owned(),
         }
+    }
+}
+
+/// Step 0, with memory that no later step needs.
+fn first_step(scene: &Scene<'_>, others: Bytes, scratch: Bytes, is_convolution: bool) -> Words {
+    let (bytes, site, first) = (scene.bytes(), scene.main_site(), scene.first_event());
+    let peak = Bytes(others.0 + bytes.0);
+    let why = if is_convolution {
+        "cuDNN tries algorithms of convolutions (cudnn.benchmark), with workspaces \
+         that later steps do not use."
+    } else {
+        "No later step allocates as much there."
+    };
+    let title = step_noun(0)
+        .text(format_args!(" peaks at {peak}, later steps at {others} at most: "))
+        .event(scratch, first)
+        .text(" of scratch memory");
+    Words {
+        title: if is_convolution { title.text(", as cuDNN tries algorithms") } else { title },
+        text: format!(
+            "Step 0 peaks at {peak}; later steps need {others} at most. At that peak \
+             {scratch} are scratch memory (allocated at: {site}). {why}"
+        ),
+        action: if is_convolution {
+            "Leave it if step 0 fits: later steps need less. Otherwise set \
+             torch.backends.cudnn.benchmark = False."
+        } else {
+            "Leave it if step 0 fits: later steps need less."
+        }
+        .to_owned(),
+    }
+}
+
+/// The making of the model.
+fn building(scene: &Scene<'_>, others: Bytes, dropped: Bytes, is_halved: bool) -> Words {
+    let (bytes, site) = (scene.bytes(), scene.main_site());
+    let peak = Bytes(others.0 + bytes.0);
+    let how = if is_halved {
+        " Weights are replaced by ones of half the size there, as when float32 is \
+         converted to bfloat16 on the device."
+    } else {
+        " So weights exist twice for a while, or in a larger type."
+    };
+    let action = if is_halved {
+        "Make or load the model in its final type (dtype=torch.bfloat16), or convert \
+         it on the CPU before it is moved to the device."
+    } else {
+        "Load the weights on the CPU or in place, and move them to the device once."
+    };
+    Words {
+        title: Sentence::new(format_args!(
+            "The peak is before the first forward pass: making the model needs {peak}, \
+             all that follows {others} at most"
+        )),
+        text: format!(
+            "While the model is made {peak} are in use. Of these {dropped}, most from \
+             {site}, are freed before the first forward pass.{how} Afterwards {others} \
+             are needed at most."
+        ),
+        action: action.to_owned(),
     }
 }
 
