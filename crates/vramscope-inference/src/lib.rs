@@ -8,9 +8,9 @@
 mod backward_site;
 mod category;
 mod compare;
+mod evidence;
 mod findings;
 mod ledger;
-mod rank_matrix;
 mod recipes;
 mod shapes;
 mod step_floors;
@@ -24,22 +24,21 @@ pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
+pub use evidence::ranks::{
+    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier,
+    RankStack, median, rank_matrix, rank_runs,
+};
 pub use findings::{
     Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
     DeadAtPeak, Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind,
     GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId,
     NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, Pinned, PinnedCause,
-    PoolGrowth, RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity,
-    SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew,
-    slot_of_reserved_peak,
+    PoolGrowth, RankSkew, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite,
+    StrandedPool, Verdict, blind_spots, findings, rank_skew, slot_of_reserved_peak,
 };
 pub use ledger::{
     CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy,
     WorkspaceOfStream,
-};
-pub use rank_matrix::{
-    ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
-    median, rank_matrix,
 };
 pub use recipes::{
     Applied, AutocastChange, ChangedAnswer, ChangedRun, Changes, Checkpointed, Declined, EditAt,

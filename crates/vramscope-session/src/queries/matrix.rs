@@ -206,15 +206,8 @@ fn steps<'a>(matrix: &RankMatrix, rank: impl Fn(usize) -> &'a Rank) -> Vec<Sizes
             let at = step.checked_sub(card.first_step);
             at.and_then(|at| card.steps.get(at as usize)).map_or(0, |step| step.peak.0)
         };
-        let bytes: Vec<u64> = cards.iter().map(of_step).collect();
-        let median = median(&bytes);
-        Sizes {
-            site: format!("step {}", vramscope_units::grouped(step.into())),
-            max: bytes.iter().copied().max().unwrap_or(0),
-            deviation: bytes.iter().map(|bytes| bytes.abs_diff(median)).max().unwrap_or(0),
-            median,
-            bytes,
-        }
+        let name = format!("step {}", vramscope_units::grouped(step.into()));
+        Sizes::new(name, cards.iter().map(of_step).collect())
     };
     (first..end).map(row).collect()
 }
