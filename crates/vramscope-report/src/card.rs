@@ -198,6 +198,10 @@ pub struct CardFinding {
     pub headline: String,
     /// The step and phase in words; empty if neither is known.
     pub place: String,
+    /// Whether the title begins with a call site. Absent means no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub begins_with_site: bool,
 }
 
 impl Names {

@@ -9,7 +9,7 @@ use crate::finding_text::{self, Words, headline};
 use crate::fixes::{self, Fix, Look};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::holders::{self, Holder, HolderKind};
-use crate::phrase::{Phrase, site_filter};
+use crate::phrase::{Phrase, Sentence, site_filter};
 use crate::proof::{self, Proof};
 use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
@@ -155,9 +155,12 @@ pub struct FindingChild {
 pub struct FindingEntry {
     /// The record.
     pub record: FindingRecord,
-    /// The rank or ranks before the headline: `rank 3: `. Empty for a file without other ranks.
+    /// The rank or ranks before the title: `rank 3: `. Empty for a file without other ranks.
     #[serde(skip)]
     pub owner: String,
+    /// The title without a rank.
+    #[serde(skip)]
+    pub title: Sentence,
     /// The finding in one sentence, with its nouns as links, without a rank.
     #[serde(skip)]
     pub headline: Vec<Phrase>,
@@ -304,7 +307,6 @@ fn entries<'a>(
         let holders = told.into_iter().map(|told| told.holder).collect();
         let mut place = finding_text::place(target, finding);
         let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));
-        let title = title.plain();
         // What replays say is a list of its own.
         let all = std::iter::once(action.clone()).filter(|action| !action.is_empty());
         let all = all.chain(fixes::sentences(&predicted.fixes)).collect::<Vec<_>>().join(" ");
@@ -329,7 +331,7 @@ fn entries<'a>(
             path: target.path.to_owned(),
             rank: crate::rank_of(target.path),
             device: finding.device,
-            title,
+            title: title.plain(),
             text,
             action,
             place,
@@ -352,6 +354,7 @@ fn entries<'a>(
         };
         FindingEntry {
             owner: String::new(),
+            title,
             headline: headline.into_phrases(),
             advice,
             other_moments: 0,
@@ -365,15 +368,20 @@ fn entries<'a>(
 
 /// The findings that a card of an index has with their texts.
 pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
-    let entry = |CardFinding { record, headline, .. }: &CardFinding| FindingEntry {
-        owner: String::new(),
-        headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
-        advice: record.action.clone(),
-        other_moments: 0,
-        frames: Vec::new(),
-        stack: None,
-        record: record.clone(),
-    };
+    let entry =
+        |CardFinding { record, headline, begins_with_site, .. }: &CardFinding| FindingEntry {
+            owner: String::new(),
+            title: match begins_with_site {
+                true => Sentence::default().site(&record.title, None),
+                false => Sentence::new(&record.title),
+            },
+            headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
+            advice: record.action.clone(),
+            other_moments: 0,
+            frames: Vec::new(),
+            stack: None,
+            record: record.clone(),
+        };
     findings.iter().map(entry).collect()
 }
 
@@ -427,6 +435,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     };
     FindingEntry {
         owner: String::new(),
+        title,
         headline: headline.into_phrases(),
         advice: record.action.clone(),
         other_moments: 0,
@@ -568,12 +577,12 @@ impl FindingEntry {
     pub(crate) fn of_moment(mut self, others: usize) -> Self {
         self.other_moments = others;
         let name = file_name(&self.record.path);
-        self.owner = match others {
+        let dumps = match others {
             0 => return self,
             1 => format!("{name} and 1 more moment: "),
             _ => format!("{name} and {} more moments: ", grouped(others as u64)),
         };
-        self.record.title.insert_str(0, &self.owner);
+        self.record.title.insert_str(0, &dumps);
         self
     }
 }

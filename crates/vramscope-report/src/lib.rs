@@ -99,7 +99,7 @@ pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
 pub use part::part;
-pub use phrase::{Phrase, Sentence, plain, site_filter};
+pub use phrase::{Phrase, Sentence, plain, site_filter, upper_first};
 pub use places::BlockPlaces;
 pub use quantity::Quantity;
 pub use rank_of::{iteration_of, rank_of, run_folder_of};

@@ -21,7 +21,11 @@ pub struct Phrase {
 
 /// A sentence that is written part by part. Neighboring plain texts are one part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sentence(Vec<Phrase>);
+pub struct Sentence {
+    parts: Vec<Phrase>,
+    /// Whether it begins with a call site, which keeps its letters.
+    begins_with_site: bool,
+}
 
 impl Sentence {
     /// A sentence that begins with plain text.
@@ -42,6 +46,13 @@ impl Sentence {
         self.with(Phrase { text: text.to_string(), filter: filter.into(), event: None })
     }
 
+    /// Appends a call site. With a frame it filters.
+    #[must_use]
+    pub fn site(mut self, label: impl Display, filter: Option<String>) -> Self {
+        self.begins_with_site |= self.parts.is_empty();
+        self.filter(label, filter)
+    }
+
     /// Appends words that lead to an event. Without an event they are plain text.
     #[must_use]
     pub fn event(self, text: impl Display, event: Option<u32>) -> Self {
@@ -51,25 +62,39 @@ impl Sentence {
     /// Appends another sentence.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        other.0.into_iter().fold(self, Self::with)
+        let begins_with_site = match self.parts[..] {
+            [] => other.begins_with_site,
+            _ => self.begins_with_site,
+        };
+        Self { begins_with_site, ..other.parts.into_iter().fold(self, Self::with) }
     }
 
     /// The words.
     pub fn plain(&self) -> String {
-        plain(&self.0)
+        plain(&self.parts)
+    }
+
+    /// Whether it begins with a call site.
+    pub fn begins_with_site(&self) -> bool {
+        self.begins_with_site
+    }
+
+    /// The words where they go on after others: the first letter is small, but that of a call site.
+    pub fn going_on(&self) -> String {
+        if self.begins_with_site { self.plain() } else { lower_first(&self.plain()) }
     }
 
     /// The parts.
     pub fn into_phrases(self) -> Vec<Phrase> {
-        self.0
+        self.parts
     }
 
     fn with(mut self, phrase: Phrase) -> Self {
         let is_plain = |phrase: &Phrase| phrase.filter.is_none() && phrase.event.is_none();
-        match self.0.last_mut() {
+        match self.parts.last_mut() {
             _ if phrase.text.is_empty() => {}
             Some(last) if is_plain(last) && is_plain(&phrase) => last.text.push_str(&phrase.text),
-            _ => self.0.push(phrase),
+            _ => self.parts.push(phrase),
         }
         self
     }
@@ -78,6 +103,21 @@ impl Sentence {
 /// The words of a sentence.
 pub fn plain(sentence: &[Phrase]) -> String {
     sentence.iter().map(|phrase| phrase.text.as_str()).collect()
+}
+
+/// Words that begin with no name, where they go on after others.
+pub(crate) fn lower_first(text: &str) -> String {
+    with_first(text, |letter| letter.to_ascii_lowercase())
+}
+
+/// A line that begins a paragraph.
+pub fn upper_first(text: &str) -> String {
+    with_first(text, |letter| letter.to_ascii_uppercase())
+}
+
+fn with_first(text: &str, change: impl Fn(char) -> char) -> String {
+    let mut letters = text.chars();
+    letters.next().map(change).into_iter().chain(letters).collect()
 }
 
 /// The filter of a call site that is known by its label. `None` for memory without a call stack,

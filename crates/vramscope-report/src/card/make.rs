@@ -62,10 +62,11 @@ impl Card {
         let blind_spots = if is_main { blind::of_device(target, budget).await } else { Vec::new() };
         let entries = of_device(target);
         let is_training = entry.steps(target.index).is_none_or(Steps::are_training);
-        let finding = |FindingEntry { record, headline, .. }: &FindingEntry| CardFinding {
+        let finding = |FindingEntry { record, headline, title, .. }: &FindingEntry| CardFinding {
             record: record.brief(),
             headline: plain(headline),
             place: record.place(is_training),
+            begins_with_site: title.begins_with_site(),
         };
         Self {
             path: target.path.to_owned(),

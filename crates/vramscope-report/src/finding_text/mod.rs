@@ -102,7 +102,7 @@ fn main_site(entry: &SnapshotEntry, finding: &Finding) -> String {
 /// The call site of a finding's largest part as a noun.
 fn site_noun(entry: &SnapshotEntry, finding: &Finding) -> Sentence {
     let stack = finding.stack().unwrap_or(StackId::EMPTY);
-    Sentence::default().filter(site(entry, stack), stack_filter(entry, stack))
+    Sentence::default().site(site(entry, stack), stack_filter(entry, stack))
 }
 
 /// A call site as the subject of a sentence.

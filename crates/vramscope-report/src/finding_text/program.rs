@@ -206,7 +206,7 @@ pub(super) fn growth_place(entry: &SnapshotEntry, finding: &Finding, growth: &Gr
     if let Some(frame) = growth.at.filter(|_| growth.sites > 1) {
         let snapshot = &entry.snapshot;
         return Sentence::default()
-            .filter(label_of(snapshot, frame), frame_filter(snapshot, frame));
+            .site(label_of(snapshot, frame), Some(frame_filter(snapshot, frame)));
     }
     let site = site_noun(entry, finding);
     if site.plain() != NO_STACK {

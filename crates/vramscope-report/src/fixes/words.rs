@@ -4,20 +4,19 @@ use super::Fix;
 use super::candidates::Candidate;
 use crate::target::Target;
 use crate::what_if::{Outcome, place};
-use vramscope_inference::{
-    Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When, settings_text,
-};
+use vramscope_inference::{Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When};
 use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
 
-/// What to change, in a few words.
-pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied]) -> String {
+/// Settings to change, as the variable that has them.
+pub(super) fn of_settings(conf: &str) -> String {
+    format!("PYTORCH_CUDA_ALLOC_CONF={conf}")
+}
+
+/// What to change beside settings, each in a few words.
+pub(super) fn changes(target: Target<'_>, recipes: &[Recipe], applied: &[Applied]) -> Vec<String> {
     let of = |(recipe, applied): (&Recipe, &Applied)| of_recipe(target, recipe, applied);
-    let mut parts: Vec<String> = candidate.recipes.iter().zip(applied).map(of).collect();
-    if let Some(settings) = &candidate.settings {
-        parts.insert(0, format!("PYTORCH_CUDA_ALLOC_CONF={}", settings_text(settings)));
-    }
-    parts.join(" + ")
+    recipes.iter().zip(applied).map(of).collect()
 }
 
 fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {

@@ -2,7 +2,7 @@
 
 use super::{Held, Holder, HolderKind, alike, words};
 use crate::Target;
-use crate::diagnostic::upper_first;
+use crate::phrase::upper_first;
 use crate::sidecar::holders::{By, Holders};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;

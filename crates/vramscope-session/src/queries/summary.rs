@@ -10,10 +10,10 @@ use vramscope_layout::Color;
 use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, diagnose, diagnosed, diagnosed_with_savings,
 };
-use vramscope_report::diagnostic::{self, Answer, Diagnostic, FixRow, upper_first};
+use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FixRow};
 use vramscope_report::verdict::{self, MemoryPart, verdict};
 use vramscope_report::what_if::calibration_text;
-use vramscope_report::{Fix, Quantity, Target};
+use vramscope_report::{Fix, Quantity, Target, upper_first};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, byte_ticks, grouped};
 
@@ -72,12 +72,8 @@ fn words(
             severity: entry.record.severity,
             id,
             headline: upper_first(&one.headline),
-            place: one.place.clone(),
-            facts: one
-                .facts
-                .iter()
-                .map(|(label, text)| [label.clone(), fact(label, text)])
-                .collect(),
+            place: one.place(),
+            facts: one.facts.iter().map(|of| [of.label.name().to_owned(), fact(of)]).collect(),
             looks: one.looks.iter().map(look).collect(),
             view,
         })
@@ -130,8 +126,11 @@ fn sentence(text: &str) -> String {
 }
 
 /// A line of `diagnose` that needs no label.
-fn fact(label: &str, text: &str) -> String {
-    if label == "held by" { sentence(&format!("memory is held by {text}")) } else { sentence(text) }
+fn fact(Fact { label, text }: &Fact) -> String {
+    match label {
+        FactLabel::HeldBy => sentence(&format!("memory is held by {text}")),
+        _ => sentence(text),
+    }
 }
 
 fn look(row: &vramscope_report::diagnostic::LookRow) -> String {
@@ -140,9 +139,8 @@ fn look(row: &vramscope_report::diagnostic::LookRow) -> String {
 
 /// Why the main finding is one, and what to do beside the changes that were replayed.
 fn main_lines(main: &Diagnostic) -> Vec<String> {
-    let told = ["why", "held by", "holder", "help"];
-    let facts = main.facts.iter().filter(|(label, _)| told.contains(&label.as_str()));
-    facts.map(|(label, text)| fact(label, text)).collect()
+    let is_text = |of: &&Fact| !matches!(of.label, FactLabel::Bars(_));
+    main.facts.iter().filter(is_text).map(fact).collect()
 }
 
 /// What to do in a few words: the first change that helps, else the advice.
@@ -152,8 +150,8 @@ fn remedy(main: Option<&Diagnostic>, rows: &[FixRow]) -> String {
         let before = if main.is_none() { "Largest saving: " } else { "" };
         return format!("{before}{}, {outcome}", row.text);
     }
-    let advice = main.and_then(|main| main.facts.iter().find(|(label, _)| label == "help"));
-    advice.map(|(_, text)| upper_first(text)).unwrap_or_default()
+    let advice = main.and_then(|main| main.facts.iter().find(|of| of.label == FactLabel::Help));
+    advice.map(|of| upper_first(&of.text)).unwrap_or_default()
 }
 
 /// The rows with their gauges. They have one scale.

@@ -5,7 +5,8 @@ use super::{FILES, number};
 use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_savings,
 };
-use vramscope_report::diagnostic::{Answer as Said, upper_first};
+use vramscope_report::diagnostic::Answer as Said;
+use vramscope_report::upper_first;
 use vramscope_report::verdict::{MemoryBar as Memory, verdict};
 use vramscope_report::{FindingKind, LoadedFile};
 use vramscope_session::messages::views::{Answer, MemoryBar, Query, Summary};
