@@ -25,8 +25,8 @@ pub use category::{
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use evidence::ranks::{
-    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier,
-    RankStack, median, rank_matrix, rank_runs,
+    ALIKE_PARTS, CallSite, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix,
+    RankOutlier, RankStack, median, rank_matrix, rank_runs,
 };
 pub use findings::{
     Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,

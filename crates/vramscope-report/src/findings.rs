@@ -9,7 +9,7 @@ use crate::finding_text::{self, Words, headline};
 use crate::fixes::{self, Fix, Look};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::holders::{self, Holder, HolderKind};
-use crate::phrase::{Phrase, Sentence, site_filter};
+use crate::phrase::{Phrase, Sentence};
 use crate::proof::{self, Proof};
 use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::Hash;
 use vramscope_inference::{
-    Basis, Facts, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity, rank_skew,
+    Basis, CallSite, Facts, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity,
+    rank_skew,
 };
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
@@ -122,15 +123,19 @@ pub struct FindingPlace {
 
 impl FindingPlace {
     /// The place of which the call site alone is known.
-    fn of_site(site: &str) -> Self {
+    fn of_site(site: &CallSite) -> Self {
         Self {
-            site: site.to_owned(),
+            site: site.name.clone(),
             note: String::new(),
             file: String::new(),
             line: 0,
             source: None,
             what: String::new(),
         }
+    }
+
+    fn call_site(&self) -> CallSite {
+        CallSite { name: self.site.clone(), has_frame: true }
     }
 }
 
@@ -306,7 +311,8 @@ fn entries<'a>(
         let action = holders::advised(&told, action);
         let holders = told.into_iter().map(|told| told.holder).collect();
         let mut place = finding_text::place(target, finding);
-        let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));
+        let headline =
+            headline(title.clone(), place.as_ref().map(FindingPlace::call_site).as_ref());
         // What replays say is a list of its own.
         let all = std::iter::once(action.clone()).filter(|action| !action.is_empty());
         let all = all.chain(fixes::sentences(&predicted.fixes)).collect::<Vec<_>>().join(" ");
@@ -390,10 +396,10 @@ pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
 pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) -> FindingEntry {
     let mut children: Vec<FindingChild> = Vec::new();
     for site in &skew.sites {
-        match children.iter_mut().find(|child| child.site == site.site) {
+        match children.iter_mut().find(|child| child.site == site.site.name) {
             Some(child) => child.bytes.0 += site.excess.0,
             None => children.push(FindingChild {
-                site: site.site.clone(),
+                site: site.site.name.clone(),
                 bytes: site.excess,
                 blocks: Blocks(0),
             }),
@@ -404,7 +410,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     let (sites, children) = sites_of(children);
     let Words { title, text, action } = finding_text::rank_words(skew);
     let place = finding_text::rank_place(&frames);
-    let headline = headline(title.clone(), sites.first().map(String::as_str));
+    let headline = headline(title.clone(), main_site(skew, &sites));
     let record = FindingRecord {
         id: skew.id.clone(),
         kind: FindingKind::RankSkew,
@@ -443,6 +449,11 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         frames,
         stack: None,
     }
+}
+
+/// The first of the call sites of a record.
+fn main_site<'a>(skew: &'a RankSkew, sites: &[String]) -> Option<&'a CallSite> {
+    skew.sites.iter().map(|of| &of.site).find(|site| Some(&site.name) == sites.first())
 }
 
 /// The call sites of a record, and its children. A single call site has no children.
@@ -529,8 +540,9 @@ pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
         let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
         let mut entry = of_ranks(&rank.path, &skew, frames);
         // A card of an index has no frames.
-        if let (None, Some(site)) = (&entry.record.place, entry.record.sites.first()) {
-            entry.record.place = site_filter(site).map(|_| FindingPlace::of_site(site));
+        if entry.record.place.is_none() {
+            let site = main_site(&skew, &entry.record.sites).filter(|site| site.has_frame);
+            entry.record.place = site.map(FindingPlace::of_site);
         }
         entry.owner = entry.record.rank.map(rank_owner).unwrap_or_default();
         (entry, None)

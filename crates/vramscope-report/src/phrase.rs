@@ -1,9 +1,8 @@
 //! Sentences whose nouns lead somewhere.
 
-use crate::text::{NO_STACK, no_stack};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
-use vramscope_trace::NoStack;
+use vramscope_inference::CallSite;
 
 /// A part of a sentence: plain text, a term that filters, or an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,25 +119,19 @@ fn with_first(text: &str, change: impl Fn(char) -> char) -> String {
     letters.next().map(change).into_iter().chain(letters).collect()
 }
 
-/// The filter of a call site that is known by its label. `None` for memory without a call stack,
-/// whose label is the reason.
-pub fn site_filter(label: &str) -> Option<String> {
-    let reasons = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded].map(no_stack);
-    let is_site = !label.is_empty() && label != NO_STACK && !reasons.contains(&label);
-    is_site.then(|| format!("site:{label}"))
+/// The filter of a call site; `None` for memory without a call stack.
+pub fn site_filter(site: &CallSite) -> Option<String> {
+    site.has_frame.then(|| format!("site:{}", site.name))
+}
+
+/// `at train.py:12 step`. Memory without a call stack is named by the reason: `(before recording)`.
+pub(crate) fn at(site: &CallSite) -> String {
+    format!("{} {}", if site.has_frame { "at" } else { "with" }, site.name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_reason_for_no_call_stack_is_no_filter() {
-        assert_eq!(site_filter("my file.py:3 f").as_deref(), Some("site:my file.py:3 f"));
-        for reason in ["", NO_STACK, "(before recording)", "(backward, no Python frames)"] {
-            assert_eq!(site_filter(reason), None, "{reason}");
-        }
-    }
 
     #[test]
     fn neighboring_plain_texts_are_one_part() {

@@ -4,14 +4,13 @@
 use crate::derived::Derived;
 use crate::fixes::{self, Fix, Look};
 use crate::target::Target;
-use crate::text::label_of;
+use crate::text::line_of;
 use crate::what_if::Item;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
     Capacity, CostlySetting, Facts, Finding, Growth, OomStory, Question, ReservedPeak, Rest,
     Scenario, Search, SimulatedBasis, Verdict, WhatIf, settings_text,
 };
-use vramscope_snapshot::StackId;
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
@@ -44,6 +43,12 @@ pub struct Simulated {
     /// What differs. Only words need it, where the record is made.
     #[serde(skip)]
     pub kind: ChangeKind,
+    /// The settings that the change sets. Only words need them, too.
+    #[serde(skip)]
+    pub with: Vec<String>,
+    /// The settings of the recording that the change drops.
+    #[serde(skip)]
+    pub without: Vec<String>,
     /// The change as a text of [`Options`](crate::what_if::Options).
     #[serde(skip)]
     pub question: String,
@@ -216,15 +221,12 @@ impl Simulator<'_> {
             let is_alone = slope.bytes_per_step == growth.rate.0;
             Some((slope.steps_left.filter(|_| is_alone)?, Bytes(slope.capacity_bytes?)))
         });
-        let site = match growth.at.filter(|_| growth.sites > 1) {
-            Some(frame) => label_of(&entry.snapshot, frame),
-            None => crate::frames::site(entry, finding.stack().unwrap_or(StackId::EMPTY)),
-        };
-        // `train.py:12 step`: the line without the function.
-        let line = site.split(' ').next().filter(|line| line.contains(':'));
+        let own = || finding.stack().and_then(|stack| entry.sites.get(stack).frame);
+        let frame = growth.at.filter(|_| growth.sites > 1).or_else(own);
+        let line = frame.and_then(|frame| line_of(&entry.snapshot, frame));
         let mut fixes = Vec::new();
         if let Some(line) = line.filter(|_| !self.model.starts_late()) {
-            fixes.extend(fixes::without(target, self.model, line, growth.total, budget).await);
+            fixes.extend(fixes::without(target, self.model, &line, growth.total, budget).await);
         }
         Predicted { fixes, full_after, ..Predicted::default() }
     }
@@ -252,8 +254,16 @@ impl Simulator<'_> {
 
 impl Simulated {
     fn new(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Self {
+        let (without, with): (Vec<&Item>, Vec<&Item>) =
+            items.iter().partition(|item| item.value == "0");
+        let with: Vec<String> = with.into_iter().map(ToString::to_string).collect();
+        let without: Vec<String> =
+            without.into_iter().map(|item| format!("without {}", item.name)).collect();
         Self {
-            change: words(items),
+            change: match items {
+                [] => "as recorded".to_owned(),
+                _ => [&*with, &*without].concat().join(", "),
+            },
             conf: settings_text(&scenario.question.settings),
             fits: None,
             short_by: None,
@@ -261,6 +271,8 @@ impl Simulated {
             least_device_memory: scenario.least.map(Bytes),
             basis: scenario.basis,
             kind,
+            with,
+            without,
             question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
         }
     }
@@ -294,16 +306,4 @@ fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> Vec
         items.push(Item::new("roundup_power2_divisions", "0"));
     }
     items
-}
-
-/// The items of a change in words.
-fn words(items: &[Item]) -> String {
-    let words = |item: &Item| match item.value.as_str() {
-        "0" => format!("without {}", item.name),
-        _ => item.to_string(),
-    };
-    match items {
-        [] => "as recorded".to_owned(),
-        _ => items.iter().map(words).collect::<Vec<_>>().join(", "),
-    }
 }

@@ -39,11 +39,20 @@ pub struct RankFacts {
     /// Live memory at the peak of `requested_bytes` by call stack.
     pub by_stack: Vec<RankStack>,
     /// Live memory at the peak of `requested_bytes` by call site: the sites with the most bytes.
-    pub by_site: Vec<(String, u64)>,
+    pub by_site: Vec<(CallSite, u64)>,
     /// Live bytes by category at the peak of `requested_bytes`.
     pub by_category: Vec<(Category, u64)>,
     /// Kind and bytes of the rank's own findings.
     pub findings: Vec<(FindingKind, u64)>,
+}
+
+/// A call site.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallSite {
+    /// Its name: `train.py:88 step`. Without a frame, the reason why there is none.
+    pub name: String,
+    /// Whether it is a frame.
+    pub has_frame: bool,
 }
 
 /// The live memory of one call stack at the peak of a rank.
@@ -52,20 +61,13 @@ pub struct RankStack {
     /// The stack's hash, equal in all ranks.
     pub hash: u64,
     /// Its call site.
-    pub site: String,
+    pub site: CallSite,
     /// Bytes.
     pub bytes: u64,
     /// The category with most of the bytes.
     pub category: Category,
     /// Whether a finding about growth or held memory of this rank names the call site.
     pub is_told: bool,
-}
-
-impl RankStack {
-    /// Whether the call site is a frame. Names of what has none begin with a parenthesis.
-    pub(crate) fn has_frames(&self) -> bool {
-        !self.site.starts_with('(')
-    }
 }
 
 /// The fewest ranks with a meaningful median.

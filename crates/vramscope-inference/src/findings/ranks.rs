@@ -7,7 +7,9 @@ mod cause;
 
 use super::{Basis, FindingId, Severity};
 use crate::category::Category;
-use crate::evidence::ranks::{MIN_RANKS, RankFacts, of_like_code, rank_matrix, rank_runs};
+use crate::evidence::ranks::{
+    CallSite, MIN_RANKS, RankFacts, of_like_code, rank_matrix, rank_runs,
+};
 use vramscope_units::Bytes;
 
 /// What one rank holds more than the other ranks of its run.
@@ -50,7 +52,7 @@ pub struct SkewSite {
     /// The stack's hash, equal in all ranks.
     pub hash: u64,
     /// Its call site.
-    pub site: String,
+    pub site: CallSite,
     /// Bytes above what is usual.
     pub excess: Bytes,
 }

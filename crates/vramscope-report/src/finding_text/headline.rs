@@ -2,13 +2,13 @@
 //! is the sentence of its worst finding.
 
 use crate::phrase::{Sentence, site_filter};
-use vramscope_inference::{Category, Finding, Phase};
+use vramscope_inference::{CallSite, Category, Finding, Phase};
 
 /// The sentence, with its nouns as links: `49.12 MiB more stay live every step: 589.5 MiB after 12
 /// (train.py:31 step)`.
-pub(crate) fn headline(title: Sentence, site: Option<&str>) -> Sentence {
+pub(crate) fn headline(title: Sentence, site: Option<&CallSite>) -> Sentence {
     match site {
-        Some(site) => title.text(" (").filter(site, site_filter(site)).text(")"),
+        Some(site) => title.text(" (").filter(&site.name, site_filter(site)).text(")"),
         None => title,
     }
 }

@@ -260,6 +260,7 @@ fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
         record: record(bytes),
         headline: String::new(),
         place: String::new(),
+        begins_with_site: false,
     };
     let mut cards = job();
     cards[3].findings.push(growth(900 * MIB));

@@ -47,10 +47,10 @@ fn check(name: &str, summary: &Summary, (diagnosis, said): &(Diagnosis, Said)) {
     let printed: Vec<[&str; 5]> =
         rows.iter().map(|f| [&*f.text, &f.needs, &f.verdict, &f.cost, &f.basis]).collect();
     assert_eq!(shown, printed, "{name}");
-    let shown: Vec<(String, &str)> =
-        view.findings.iter().map(|f| (f.headline.clone(), &*f.place)).collect();
-    let printed: Vec<(String, &str)> =
-        said.findings.iter().map(|f| (upper_first(&f.headline), &*f.place)).collect();
+    let shown: Vec<(String, String)> =
+        view.findings.iter().map(|f| (f.headline.clone(), f.place.clone())).collect();
+    let printed: Vec<(String, String)> =
+        said.findings.iter().map(|f| (upper_first(&f.headline), f.place())).collect();
     assert_eq!(shown, printed, "{name}");
 }
 

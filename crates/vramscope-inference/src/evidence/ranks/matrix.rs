@@ -4,7 +4,7 @@
 //! without being told. A rank that differs from a cluster at a few call sites only is an exception
 //! of that cluster, not a cluster of its own.
 
-use super::{MIN_RANKS, RankFacts, Spread, are_few, matters, median, total};
+use super::{CallSite, MIN_RANKS, RankFacts, Spread, are_few, matters, median, total};
 use rustc_hash::FxHashMap;
 
 /// Ranks are alike if what they hold differs, on average, by at most one part in this many of what
@@ -42,7 +42,7 @@ pub struct RankMatrix {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixRow {
     /// The call site.
-    pub site: String,
+    pub site: CallSite,
     /// Its bytes on each rank, by column.
     pub bytes: Vec<u64>,
     /// The median of these; of an even number of ranks the upper one of the two in the middle.
@@ -55,7 +55,7 @@ pub struct MatrixRow {
 
 impl MatrixRow {
     /// The row of figures by column.
-    pub fn new(site: String, bytes: Vec<u64>) -> Self {
+    pub fn new(site: CallSite, bytes: Vec<u64>) -> Self {
         let median = median(&bytes);
         let deviation = bytes.iter().map(|bytes| bytes.abs_diff(median)).max().unwrap_or(0);
         Self { site, median, max: bytes.iter().copied().max().unwrap_or(0), deviation, bytes }
@@ -110,7 +110,7 @@ pub fn rank_matrix(ranks: &[&RankFacts]) -> RankMatrix {
     let mut matrix = RankMatrix { omitted, ..RankMatrix::default() };
     let order: Vec<usize> = clusters.concat();
     matrix.rows = (sites.iter().enumerate())
-        .map(|(row, &site)| MatrixRow::new(site.to_owned(), held.row(&order, row)))
+        .map(|(row, &site)| MatrixRow::new(site.clone(), held.row(&order, row)))
         .collect();
     for (cluster, members) in clusters.into_iter().enumerate() {
         let first = matrix.columns.len();
@@ -135,13 +135,13 @@ pub fn rank_matrix(ranks: &[&RankFacts]) -> RankMatrix {
 }
 
 /// The call sites with the most bytes on any rank, and the number of the others.
-fn largest_sites<'a>(ranks: &[&'a RankFacts]) -> (Vec<&'a str>, usize) {
-    let mut most: FxHashMap<&str, u64> = FxHashMap::default();
+fn largest_sites<'a>(ranks: &[&'a RankFacts]) -> (Vec<&'a CallSite>, usize) {
+    let mut most: FxHashMap<&CallSite, u64> = FxHashMap::default();
     for (site, bytes) in ranks.iter().flat_map(|rank| &rank.by_site) {
         let most = most.entry(site).or_default();
         *most = *bytes.max(most);
     }
-    let mut sites: Vec<(&str, u64)> = most.into_iter().collect();
+    let mut sites: Vec<(&CallSite, u64)> = most.into_iter().collect();
     sites.sort_unstable_by_key(|&(site, bytes)| (std::cmp::Reverse(bytes), site));
     let omitted = sites.len().saturating_sub(MAX_SITES);
     (sites.iter().take(MAX_SITES).map(|site| site.0).collect(), omitted)
@@ -158,15 +158,15 @@ struct Held {
 }
 
 impl Held {
-    fn new(ranks: &[&RankFacts], sites: &[&str]) -> Self {
-        let rows: FxHashMap<&str, usize> = sites.iter().copied().zip(0..).collect();
+    fn new(ranks: &[&RankFacts], sites: &[&CallSite]) -> Self {
+        let rows: FxHashMap<&CallSite, usize> = sites.iter().copied().zip(0..).collect();
         let width = sites.len() + 1;
         let mut bytes = vec![0; ranks.len() * width];
         let mut totals = Vec::with_capacity(ranks.len());
         for (rank, own) in ranks.iter().zip(bytes.chunks_exact_mut(width)) {
             let mut rest = rank.requested_peak;
             for (site, held) in &rank.by_site {
-                if let Some(&row) = rows.get(&**site) {
+                if let Some(&row) = rows.get(site) {
                     own[row] = *held;
                     rest = rest.saturating_sub(*held);
                 }

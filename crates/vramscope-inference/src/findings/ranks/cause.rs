@@ -50,33 +50,53 @@ struct Excess {
     cause: SkewCause,
     /// The name in the finding's id.
     what: String,
+    bytes: u64,
     usual: u64,
-    /// The bytes on each rank.
-    each: Vec<u64>,
     sites: Vec<SkewSite>,
 }
 
 /// Skew among ranks with similar call stacks, by index into `members`.
 pub(super) fn compare(members: &[&RankFacts]) -> Vec<(usize, RankSkew)> {
     let group = Group::new(members);
-    let ranks = || members.iter().map(|rank| rank.rank.unwrap_or_default());
     let mut found = Vec::new();
-    for index in 0..members.len() {
+    for (index, rank) in members.iter().enumerate() {
         for excess in group.of_rank(index) {
-            let bytes = excess.each[index];
-            found.push((index, excess.of(members[index], bytes, ranks())));
+            let each = group.each(&excess);
+            found.push((index, excess.of(rank, each)));
         }
     }
     found
 }
 
 impl Excess {
-    /// The finding about a rank with `bytes`.
-    fn of(self, rank: &RankFacts, bytes: u64, ranks: impl Iterator<Item = u32>) -> RankSkew {
+    /// The excess at call stacks, with their usual bytes.
+    fn at<'s>(cause: SkewCause, stacks: impl Iterator<Item = (&'s RankStack, u64)>) -> Self {
+        let (mut bytes, mut usual, mut sites) = (0u64, 0u64, Vec::new());
+        for (stack, usual_bytes) in stacks {
+            bytes = bytes.saturating_add(stack.bytes);
+            usual = usual.saturating_add(usual_bytes);
+            let excess = Bytes(stack.bytes.saturating_sub(usual_bytes));
+            sites.push(SkewSite { hash: stack.hash, site: stack.site.clone(), excess });
+        }
+        sites.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
+        let what = match cause {
+            SkewCause::Batch { .. } => "batch".to_owned(),
+            _ => sites.first().map(|site| format!("{:016x}", site.hash)).unwrap_or_default(),
+        };
+        Self { cause, what, bytes, usual, sites }
+    }
+
+    /// Bytes above what is usual.
+    fn above(&self) -> u64 {
+        self.bytes.saturating_sub(self.usual)
+    }
+
+    /// The finding about a rank. `each` are the bytes on each compared rank.
+    fn of(self, rank: &RankFacts, each: Vec<(u32, Bytes)>) -> RankSkew {
         let reserved = i64::try_from(rank.reserved_peak).unwrap_or(i64::MAX);
         let severity = match self.cause {
             SkewCause::Batch { percent, .. } if percent < LARGE_BATCH_PERCENT => Severity::Low,
-            _ => Severity::of(FindingKind::RankSkew, bytes.saturating_sub(self.usual), reserved),
+            _ => Severity::of(FindingKind::RankSkew, self.above(), reserved),
         };
         let basis = match self.cause {
             // A larger batch and longer sequences look alike, and categories are guesses.
@@ -91,10 +111,10 @@ impl Excess {
             basis,
             rank: rank.rank.unwrap_or_default(),
             cause: self.cause,
-            bytes: Bytes(bytes),
+            bytes: Bytes(self.bytes),
             usual: Bytes(self.usual),
-            ranks: self.each.len(),
-            each: ranks.zip(self.each.into_iter().map(Bytes)).collect(),
+            ranks: each.len(),
+            each,
             sites: self.sites,
         }
     }
@@ -146,7 +166,7 @@ impl<'a> Group<'a> {
         let batch = self.batch_of(index);
         let scale = batch.as_ref().map_or(100, |_| self.batch.values[index]);
         for excess in [batch, self.held(index, scale), self.sharding(index)].into_iter().flatten() {
-            let bytes = excess.each[index].saturating_sub(excess.usual);
+            let bytes = excess.above();
             if matters(bytes, self.peak) && is_at_peak(bytes, unexplained) {
                 unexplained = unexplained.saturating_sub(bytes);
                 found.push(excess);
@@ -173,7 +193,7 @@ impl<'a> Group<'a> {
         let input = bytes_of(rank, &[Category::Input]);
         let inputs = is_ratio(input, self.input, percent);
         let inputs = inputs.then_some((Bytes(input), Bytes(self.input)));
-        Some(self.at_stacks(SkewCause::Batch { percent, inputs }, grown))
+        Some(Excess::at(SkewCause::Batch { percent, inputs }, grown))
     }
 
     /// Memory of single call stacks. `scale` is the ratio of the batch in percent.
@@ -188,14 +208,14 @@ impl<'a> Group<'a> {
                 other.by_stack.iter().any(|s| s.hash == stack.hash && is_far(s))
             };
             // A larger batch scales a part of what has no frames.
-            let is_mixed = scale != 100 && !stack.has_frames();
+            let is_mixed = scale != 100 && !stack.site.has_frame;
             let is_sharded = usual.median > 0 && SHARDED.contains(&stack.category);
             let is_held = !(stack.is_told || is_mixed || is_sharded)
                 && is_far(stack)
                 && are_few(self.members.iter().filter(of_rank).count(), self.members.len());
             is_held.then_some((stack, expected))
         });
-        Some(self.at_stacks(SkewCause::Held, held)).filter(|held| !held.sites.is_empty())
+        Some(Excess::at(SkewCause::Held, held)).filter(|held| !held.sites.is_empty())
     }
 
     /// More parameters and optimizer state, at call stacks that the other ranks have too.
@@ -207,9 +227,9 @@ impl<'a> Group<'a> {
         });
         self.state.is_outlier(index).then(|| Excess {
             what: "sharding".to_owned(),
+            bytes: self.state.values[index],
             usual: self.state.spread.median,
-            each: self.state.values.clone(),
-            ..self.at_stacks(SkewCause::Sharding, larger)
+            ..Excess::at(SkewCause::Sharding, larger)
         })
     }
 
@@ -228,33 +248,23 @@ impl<'a> Group<'a> {
         is_skew.then(|| Excess {
             cause: SkewCause::Reserved,
             what: "reserved".to_owned(),
+            bytes: rank.reserved_peak,
             usual,
-            each: self.reserved.values.clone(),
             sites: Vec::new(),
         })
     }
 
-    /// The excess at call stacks of a rank, with their usual bytes.
-    fn at_stacks<'s>(
-        &self,
-        cause: SkewCause,
-        stacks: impl Iterator<Item = (&'s RankStack, u64)>,
-    ) -> Excess {
-        let (mut usual, mut sites) = (0u64, Vec::new());
-        for (stack, usual_bytes) in stacks {
-            usual = usual.saturating_add(usual_bytes);
-            let excess = Bytes(stack.bytes.saturating_sub(usual_bytes));
-            sites.push(SkewSite { hash: stack.hash, site: stack.site.clone(), excess });
-        }
-        sites.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
-        let is_site = |stack: &&RankStack| sites.iter().any(|site| site.hash == stack.hash);
-        let held = |rank: &&RankFacts| total(rank.by_stack.iter().filter(is_site).map(|s| s.bytes));
-        let each = self.members.iter().map(held).collect();
-        let what = match cause {
-            SkewCause::Batch { .. } => "batch".to_owned(),
-            _ => sites.first().map(|site| format!("{:016x}", site.hash)).unwrap_or_default(),
+    /// The bytes on each rank that are compared.
+    fn each(&self, excess: &Excess) -> Vec<(u32, Bytes)> {
+        let is_site = |stack: &&RankStack| excess.sites.iter().any(|of| of.hash == stack.hash);
+        let held = |rank: &RankFacts| total(rank.by_stack.iter().filter(is_site).map(|s| s.bytes));
+        let of = |(index, rank): (usize, &&RankFacts)| match excess.cause {
+            SkewCause::Batch { .. } | SkewCause::Held => held(rank),
+            SkewCause::Sharding => self.state.values[index],
+            SkewCause::Reserved => rank.reserved_peak,
         };
-        Excess { cause, what, usual, each, sites }
+        let members = self.members.iter().enumerate();
+        members.map(|one| (one.1.rank.unwrap_or_default(), Bytes(of(one)))).collect()
     }
 }
 
@@ -283,7 +293,7 @@ fn bytes_of(rank: &RankFacts, categories: &[Category]) -> u64 {
 /// are in one row with what does. That row is left out.
 fn batch_percent(rank: &RankFacts, stacks: &FxHashMap<u64, Spread>) -> Option<u64> {
     let mut ratios: Vec<(u64, u64, u64)> = (rank.by_stack.iter())
-        .filter(|stack| is_data_of_step(stack.category) && stack.has_frames())
+        .filter(|stack| is_data_of_step(stack.category) && stack.site.has_frame)
         .map(|stack| (stack.bytes, stacks[&stack.hash].median))
         .filter(|&(_, usual)| usual >= MIN_BATCH_BYTES)
         .map(|(bytes, usual)| (bytes.saturating_mul(100) / usual, usual, bytes))
@@ -337,12 +347,9 @@ pub(super) fn of_outlier(
             }
         })
         .collect();
-    let excess = Excess {
-        cause: SkewCause::Held,
-        what: format!("{:016x}", sites.first()?.hash),
-        usual: outlier.usual,
-        each: columns.map(|column| total(rows().map(|row| row.bytes[column]))).collect(),
-        sites,
-    };
-    Some(excess.of(rank, outlier.bytes, cluster.ranks.iter().copied()))
+    let held = |column: usize| Bytes(total(rows().map(|row| row.bytes[column])));
+    let each = columns.map(|column| (matrix.columns[column].rank, held(column))).collect();
+    let what = format!("{:016x}", sites.first()?.hash);
+    let RankOutlier { bytes, usual, .. } = *outlier;
+    Some(Excess { cause: SkewCause::Held, what, bytes, usual, sites }.of(rank, each))
 }
