@@ -7,9 +7,9 @@
 
 mod backward_site;
 mod category;
+mod claims;
 mod compare;
 mod evidence;
-mod findings;
 mod ledger;
 mod recipes;
 mod shapes;
@@ -23,19 +23,26 @@ pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, 
 pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
+pub use claims::findings::{
+    Aftermath, AlgorithmSearch, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle, DeadAtPeak,
+    Facts, Finding, GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, NoGrad,
+    OomStory, OutOfReach, Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth,
+    RankSkew, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool, Verdict,
+    blind_spots, findings, rank_skew, rank_why, rank_words,
+};
+pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
+pub use claims::{
+    About, Basis, ChangeKind, Claim, Common, Cost, Covers, Exhibit, FindingId, FindingKind, Fix,
+    Found, Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
+    Simulated, Spot, SpotWhat, Words, at_or_with, is_detail, lower_first, peak_parts, plain,
+    site_filter,
+};
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use evidence::ranks::{
     ALIKE_PARTS, CallSite, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix,
     RankOutlier, RankStack, median, rank_matrix, rank_runs,
 };
-pub use findings::{
-    Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
-    DeadAtPeak, Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind,
-    GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId,
-    NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, Pinned, PinnedCause,
-    PoolGrowth, RankSkew, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite,
-    StrandedPool, Verdict, blind_spots, findings, rank_skew, slot_of_reserved_peak,
-};
+pub use evidence::{Evidence, Materiality, MemoryUse, slot_of_reserved_peak};
 pub use ledger::{
     CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy,
     WorkspaceOfStream,

@@ -34,5 +34,5 @@ pub async fn capacity(target: Target<'_>, budget: &mut Budget) -> Option<Capacit
             None => Capacity { bytes, event: Some(event) },
         });
     }
-    Some(Capacity { bytes: Bytes(measured?.available()), event: None })
+    Some(Capacity { bytes: Bytes(measured?.measured().available()), event: None })
 }

@@ -10,14 +10,14 @@ use crate::loaded_file::SnapshotEntry;
 use crate::modules::Modules;
 use crate::proof::{self, Proof};
 use crate::sidecar::{DeviceMemory, TensorRecord};
-use crate::simulated::{Predicted, SimulatedFindings, simulate};
+use crate::simulated::{SimulatedFindings, simulate};
 use crate::target::{Target, slot_of};
 use crate::what_if::{editable, why_no_model};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_inference::{
-    Beside, Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, NoUses, Rules,
-    Steps, Uses, WhatIf, findings,
+    Beside, Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, NoUses, Predicted,
+    Rules, Scene, Steps, Uses, WhatIf, findings,
 };
 use vramscope_trace::slicing::{Boxed, Budget, now};
 use vramscope_trace::{Carving, LargestFree, Notes, PoolEnvelope, largest_free, pool_envelope};
@@ -341,11 +341,9 @@ impl SnapshotEntry {
         of.map(|(_, predicted)| predicted)
     }
 
-    /// Whether the model of the allocator says something about a finding of a device.
-    pub fn has_simulated(&self, device: u32) -> bool {
-        let of_device =
-            self.traces.iter().zip(&self.data).filter(|(t, _)| t.device.device == device);
-        let mut all = of_device.filter_map(|(_, data)| data.ruled.simulated.get()).flatten();
+    /// Whether the model of the allocator says something about a finding of the trace at `index`.
+    fn has_simulated(&self, index: usize) -> bool {
+        let mut all = self.data[index].ruled.simulated.get().into_iter().flatten();
         all.any(|(_, predicted)| *predicted != Predicted::default())
     }
 
@@ -367,6 +365,24 @@ impl SnapshotEntry {
             categories: self.categories(index),
             steps: self.steps(index),
             uses: self.uses(index).ok(),
+        }
+    }
+
+    /// A finding of the trace at `index` beside what is known of its run.
+    pub(crate) fn scene<'a>(
+        &'a self,
+        index: usize,
+        finding: &'a Finding,
+        predicted: &'a Predicted,
+        is_held: bool,
+    ) -> Scene<'a> {
+        Scene {
+            cx: self.evidence(index),
+            finding,
+            predicted,
+            memory: self.device_memory(index).map(DeviceMemory::measured),
+            has_replays: self.has_simulated(index),
+            is_held,
         }
     }
 

@@ -17,11 +17,10 @@ use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
 };
-use crate::fixes::{self, Fix};
+use crate::fixes;
 use crate::moments::{Dump, Process, of_iterations, processes};
 use crate::peak::BandKind;
 use crate::phases::place;
-use crate::phrase::plain;
 use crate::rank_of::{iteration_of, run_folder_of};
 use crate::target::{Target, slot_of};
 use crate::verdict;
@@ -29,6 +28,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use vramscope_inference::Fix;
+use vramscope_inference::plain;
 use vramscope_inference::{FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 use vramscope_trace::slicing::{Budget, now};
@@ -280,13 +281,17 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     }
 }
 
-/// The changes that save most; empty where the model does not reproduce the recording.
+/// The changes that save most: replayed ones where the model reproduces the recording, then those
+/// whose saving the trace shows.
 async fn savings(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
-    match target.entry.what_if(target.index).filter(|model| model.calibration.is_equal()) {
+    let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal());
+    let mut savings = match model {
         Some(model) => fixes::savings(target, model, fixes::SAVINGS, budget).await,
         None => Vec::new(),
-    }
+    };
+    fixes::add_peak_parts(target, &mut savings, budget).await;
+    savings
 }
 
 /// The verdict about devices, with their findings.

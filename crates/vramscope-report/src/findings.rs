@@ -3,15 +3,13 @@
 pub use blind::BlindSpotRecord;
 
 pub(crate) mod blind;
+mod place;
 
 use crate::card::{Card, CardFinding};
-use crate::finding_text::{self, Words, headline};
-use crate::fixes::{self, Fix, Look};
+use crate::fixes;
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::holders::{self, Holder, HolderKind};
-use crate::phrase::{Phrase, Sentence};
 use crate::proof::{self, Proof};
-use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
 use crate::text::file_name;
 use rustc_hash::FxHashMap;
@@ -19,8 +17,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::Hash;
 use vramscope_inference::{
-    Basis, CallSite, Facts, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity,
-    rank_skew,
+    About, Basis, CallSite, Facts, Finding, FindingId, FindingKind, Fix, Look, Phase, Phrase,
+    Predicted, RankFacts, RankSkew, Sentence, Severity, Simulated, Words, headline, rank_skew,
+    rank_why, rank_words,
 };
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
@@ -123,9 +122,9 @@ pub struct FindingPlace {
 
 impl FindingPlace {
     /// The place of which the call site alone is known.
-    fn of_site(site: &CallSite) -> Self {
+    fn of_site(site: String) -> Self {
         Self {
-            site: site.name.clone(),
+            site,
             note: String::new(),
             file: String::new(),
             line: 0,
@@ -217,19 +216,10 @@ impl FindingRecord {
 
     /// The cause.
     pub fn cause(&self) -> CauseKey<'_> {
-        let what = match self.kind {
-            // The run ended, or memory was reserved, wherever each rank was at that moment.
-            FindingKind::Oom | FindingKind::Reserved | FindingKind::PendingFree => "",
-            FindingKind::StrandedPool | FindingKind::Churn | FindingKind::Pinned => &self.id.what,
-            FindingKind::Growth
-            | FindingKind::Cycle
-            | FindingKind::GradientsHeld
-            | FindingKind::HeldTooLong
-            | FindingKind::NoGrad
-            | FindingKind::DeadAtPeak
-            | FindingKind::Dominant
-            | FindingKind::PeakCause
-            | FindingKind::RankSkew => self.sites.first().map_or("", String::as_str),
+        let what = match self.kind.about() {
+            About::Device => "",
+            About::Id => &self.id.what,
+            About::Blocks | About::Rank => self.sites.first().map_or("", String::as_str),
         };
         CauseKey { kind: self.kind, what }
     }
@@ -306,11 +296,12 @@ fn entries<'a>(
         let predicted = predicted(i).unwrap_or(&nothing);
         let told = holders::of_finding(target, finding);
         let is_held = told.iter().any(|told| told.holder.kind == HolderKind::Reference);
-        let Words { title, text, action } =
-            finding_text::words(target.entry, finding, predicted, is_held);
+        let scene = target.entry.scene(target.index, finding, predicted, is_held);
+        let claim = finding.facts.claim();
+        let Words { title, text, action } = claim.words(&scene);
         let action = holders::advised(&told, action);
         let holders = told.into_iter().map(|told| told.holder).collect();
-        let mut place = finding_text::place(target, finding);
+        let mut place = claim.spot(&scene).map(|spot| place::of_spot(target, spot));
         let headline =
             headline(title.clone(), place.as_ref().map(FindingPlace::call_site).as_ref());
         // What replays say is a list of its own.
@@ -341,9 +332,9 @@ fn entries<'a>(
             text,
             action,
             place,
-            why: finding_text::why(target.entry, finding, predicted),
+            why: claim.why(&scene),
             bytes: Bytes(finding.bytes),
-            saving_bytes: finding_text::saving(finding, predicted),
+            saving_bytes: claim.saving(&scene).filter(|saving| saving.0 > 0),
             step: finding.step,
             phase: finding.phase,
             basis: finding.basis,
@@ -408,8 +399,8 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
     children.truncate(MAX_CHILDREN);
     let (sites, children) = sites_of(children);
-    let Words { title, text, action } = finding_text::rank_words(skew);
-    let place = finding_text::rank_place(&frames);
+    let Words { title, text, action } = rank_words(skew);
+    let place = place::of_ranks(&frames);
     let headline = headline(title.clone(), main_site(skew, &sites));
     let record = FindingRecord {
         id: skew.id.clone(),
@@ -422,7 +413,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         text,
         action,
         place: place.filter(|_| !sites.is_empty()),
-        why: finding_text::rank_why(skew),
+        why: rank_why(skew),
         bytes: skew.excess(),
         saving_bytes: None,
         step: None,
@@ -542,7 +533,7 @@ pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
         // A card of an index has no frames.
         if entry.record.place.is_none() {
             let site = main_site(&skew, &entry.record.sites).filter(|site| site.has_frame);
-            entry.record.place = site.map(FindingPlace::of_site);
+            entry.record.place = site.map(|site| FindingPlace::of_site(site.name.clone()));
         }
         entry.owner = entry.record.rank.map(rank_owner).unwrap_or_default();
         (entry, None)

@@ -106,12 +106,6 @@ pub fn freed_by(entry: &SnapshotEntry, stack: StackId) -> String {
     site(entry, stack)
 }
 
-/// The filter of a stack's call site: `site:model.py:212`. `None` without a call stack.
-pub(crate) fn stack_filter(entry: &SnapshotEntry, stack: StackId) -> Option<String> {
-    let frame = entry.sites.get(stack).frame?;
-    Some(text::frame_filter(&entry.snapshot, frame))
-}
-
 /// A call stack as tables name it: its index in the snapshot; `None` without frames.
 pub(crate) fn stack(id: StackId) -> Option<u32> {
     (id != StackId::EMPTY).then_some(id.0)

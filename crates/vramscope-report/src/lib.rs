@@ -38,7 +38,6 @@ pub mod dry;
 pub mod events;
 pub mod explain;
 pub mod export;
-pub mod finding_text;
 pub mod findings;
 mod fixes;
 pub mod flame;
@@ -61,7 +60,6 @@ pub mod optimizations;
 mod part;
 pub mod peak;
 pub mod phases;
-mod phrase;
 mod places;
 pub mod proof;
 mod quantity;
@@ -90,7 +88,7 @@ pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
-pub use fixes::{Cost, Covers, Fix, Look, PlanRecord, PlannedSet};
+pub use fixes::{PlanRecord, PlannedSet};
 use frames::stack;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, freed_by, owned_frames, row_site, site,
@@ -99,7 +97,6 @@ pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
 pub use part::part;
-pub use phrase::{Phrase, Sentence, plain, site_filter, upper_first};
 pub use places::BlockPlaces;
 pub use quantity::Quantity;
 pub use rank_of::{iteration_of, rank_of, run_folder_of};
@@ -107,10 +104,10 @@ pub use record::ProgramRecord;
 pub use reference::{BlockReference, Entry, NoReference};
 pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
-pub use simulated::{ChangeKind, Predicted, Simulated};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_inference::{
-    Category, FindingId, FindingKind, Phase, Recipe, RuleError, Rules, Severity, Widths,
+    Category, ChangeKind, Cost, Covers, FindingId, FindingKind, Fix, Look, Phase, Phrase,
+    Predicted, Recipe, RuleError, Rules, Sentence, Severity, Simulated, Widths, plain, site_filter,
 };
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};
 pub use vramscope_trace::slicing::now;

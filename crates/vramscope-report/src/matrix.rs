@@ -1,11 +1,10 @@
 //! The comparison of `vramscope ranks`: call sites by ranks, with like ranks in clusters.
 
 use crate::card::Card;
-use crate::phrase::at;
 use serde::Serialize;
 use vramscope_inference::{
-    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier, median,
-    rank_matrix, rank_runs,
+    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier,
+    at_or_with, median, rank_matrix, rank_runs,
 };
 use vramscope_units::{Bytes, grouped};
 
@@ -217,7 +216,7 @@ pub fn sentences(matrix: &RankMatrix) -> Vec<String> {
 
 /// `Rank 3 holds 233.3 MiB at train.py:88 step; the median of the other 7 ranks is 0 B.`
 pub fn outlier_text(matrix: &RankMatrix, of: &RankOutlier) -> String {
-    let site = of.rows.first().map_or_else(String::new, |&row| at(&matrix.rows[row].site));
+    let site = of.rows.first().map_or_else(String::new, |&row| at_or_with(&matrix.rows[row].site));
     let more = match of.rows.len() {
         0 | 1 => String::new(),
         2 => " and 1 more call site".to_owned(),

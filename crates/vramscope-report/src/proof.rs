@@ -3,12 +3,12 @@
 mod lives;
 
 use crate::phases::step_word;
-use crate::target::{Target, slot_of};
+use crate::target::Target;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Facts, Finding, GraphPools, GrowthKind, MemoryUse, OomStory, PendingFrees, Pinned, RankSkew,
-    ReservedPeak, SegmentChurn, SkewCause, Steps, StrandedPool,
+    Exhibit, Facts, Finding, GrowthKind, OomStory, Parts, Predicted, RankSkew, SegmentChurn,
+    SkewCause, Steps,
 };
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Boxed, Budget, strides};
@@ -163,37 +163,18 @@ pub(crate) fn of_device<'a>(
 ) -> Boxed<'a, Vec<Option<Proof>>> {
     Box::pin(async move {
         let mut all = Vec::new();
+        let nothing = Predicted::default();
         for finding in target.entry.findings(target.index) {
-            let proof = match &finding.facts {
-                Facts::Growth(facts) => {
-                    // A queue fills in the first step.
-                    let from = usize::from(facts.is_queue);
-                    growth(target, finding, from, budget).await
+            let scene = target.entry.scene(target.index, finding, &nothing, false);
+            let proof = match (finding.facts.claim().exhibit(&scene), &finding.facts) {
+                (Exhibit::Steps { from }, _) => growth(target, finding, from, budget).await,
+                (Exhibit::Lives { title, slot }, _) => {
+                    lives::lives(target, finding, title, slot, budget).await
                 }
-                Facts::Cycle(cycle) => {
-                    let title = "lives of the largest blocks, until the collection";
-                    lives::lives(target, finding, title, cycle.largest.0, budget).await
-                }
-                Facts::GradientsHeld(_)
-                | Facts::HeldTooLong(_)
-                | Facts::NoGrad(_)
-                | Facts::PeakCause(_)
-                | Facts::Dominant(_) => {
-                    let title = "lives of the largest blocks, and the peak";
-                    let peak = slot_of(target.trace().requested_band.peak_event);
-                    lives::lives(target, finding, title, peak, budget).await
-                }
-                Facts::DeadAtPeak(dead) => {
-                    let title = "lives of the largest blocks, and the peak of the traced step";
-                    lives::lives(target, finding, title, dead.slot, budget).await
-                }
-                Facts::Oom(story) => Some(oom(target, story, budget).await),
-                Facts::Reserved(peak) => Some(reserved(peak)),
-                Facts::StrandedPool(pool) => Some(stranded(pool)),
-                Facts::GraphPools(pools) => Some(graph_pools(pools)),
-                Facts::PendingFree(waits) => Some(pending(waits)),
-                Facts::Churn(churn) => Some(returns(target, churn)),
-                Facts::Pinned(facts) => Some(pinned(facts, finding)),
+                (Exhibit::Parts(parts), _) => Some(of_parts(&parts)),
+                (Exhibit::Failure, Facts::Oom(story)) => Some(oom(target, story, budget).await),
+                (Exhibit::Returns, Facts::Churn(churn)) => Some(returns(target, churn)),
+                (Exhibit::Failure | Exhibit::Returns, _) => None,
             };
             all.push(proof);
         }
@@ -307,64 +288,19 @@ async fn oom(target: Target<'_>, story: &OomStory, budget: &mut Budget) -> Proof
 }
 
 /// A proof of parts. Parts without bytes are left out. The marked ones show the finding.
-fn parts(title: &str, all: &[(&str, Bytes, bool)]) -> Proof {
-    let mut proof = Proof::new(ProofForm::Parts, title);
-    for &(label, bytes, is_marked) in all.iter().filter(|part| part.1.0 > 0) {
+fn of_parts(of: &Parts) -> Proof {
+    let mut proof = Proof::new(ProofForm::Parts, of.title);
+    for &(label, bytes, is_marked) in of.parts.iter().filter(|part| part.1.0 > 0) {
         if is_marked {
             proof.marked.push(proof.values.len() as u32);
         }
         proof.labels.push(label.to_owned());
         proof.values.push(bytes.0);
     }
-    proof
-}
-
-fn reserved(peak: &ReservedPeak) -> Proof {
-    let MemoryUse { in_use, rounding, idle, stuck, small, graph_pools, .. } = peak.memory;
-    let all = [
-        ("in use", in_use, false),
-        ("rounding", rounding, false),
-        ("cached, free", idle, true),
-        ("fragmented", stuck, true),
-        ("small-block pool, free", small, true),
-        ("CUDA graph pools, free", graph_pools, false),
-    ];
-    let title = if peak.is_state_only { "reserved memory" } else { "reserved memory at its peak" };
-    parts(title, &all).with_line("needed at most", peak.needed).in_words()
-}
-
-fn stranded(side: &StrandedPool) -> Proof {
-    let used = side.reserved.0.saturating_sub(side.free.0);
-    let all = [
-        ("elsewhere", Bytes(side.peak.0.saturating_sub(side.reserved.0)), false),
-        ("in use here", Bytes(used), false),
-        ("free here", side.free, true),
-    ];
-    parts("reserved memory at its peak", &all).in_words()
-}
-
-fn graph_pools(pools: &GraphPools) -> Proof {
-    let free = pools.reserved.0.saturating_sub(pools.live.0);
-    let all = [
-        ("elsewhere", Bytes(pools.peak.0.saturating_sub(pools.reserved.0)), false),
-        ("graphs, live", pools.live, false),
-        ("graphs, free", Bytes(free), true),
-    ];
-    parts("reserved memory at its peak", &all).in_words()
-}
-
-fn pending(waits: &PendingFrees) -> Proof {
-    let allocated = waits.peak.0.saturating_sub(waits.waiting.0);
-    let all = [("allocated", Bytes(allocated), false), ("waiting", waits.waiting, true)];
-    parts("active_bytes at its peak", &all)
-        .with_line("without waiting", waits.peak_without)
-        .in_words()
-}
-
-fn pinned(facts: &Pinned, finding: &Finding) -> Proof {
-    let rest = facts.reserved.0.saturating_sub(finding.bytes);
-    let all = [("other", Bytes(rest), false), ("of no use", Bytes(finding.bytes), true)];
-    parts("pinned memory at the end", &all).in_words()
+    match of.line {
+        Some((label, value)) => proof.with_line(label, value).in_words(),
+        None => proof.in_words(),
+    }
 }
 
 /// The returns of each step, or of equal parts of the window.

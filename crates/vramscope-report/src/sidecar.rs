@@ -106,17 +106,14 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// What PyTorch could have in this process: what it had reserved, and what was free, within its
-    /// limit.
-    pub fn available(&self) -> u64 {
-        let available = self.reserved_bytes.saturating_add(self.free_bytes);
-        available.min(self.limit_bytes.unwrap_or(u64::MAX))
-    }
-
-    /// [`Self::available`] and the limit, for a replay.
-    pub(crate) fn measured(&self) -> MeasuredMemory {
-        let available = self.available();
-        MeasuredMemory { total: self.total_bytes, available, limit: self.limit_bytes }
+    /// The figures, for claims and replays.
+    pub fn measured(&self) -> MeasuredMemory {
+        MeasuredMemory {
+            total: self.total_bytes,
+            reserved: self.reserved_bytes,
+            free: self.free_bytes,
+            limit: self.limit_bytes,
+        }
     }
 }
 

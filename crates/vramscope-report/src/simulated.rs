@@ -2,17 +2,15 @@
 //! short, what would have fitted, and what other settings would reserve.
 
 use crate::derived::Derived;
-use crate::fixes::{self, Fix, Look};
+use crate::fixes;
 use crate::target::Target;
-use crate::text::line_of;
 use crate::what_if::Item;
-use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Capacity, CostlySetting, Facts, Finding, Growth, OomStory, Question, ReservedPeak, Rest,
-    Scenario, Search, SimulatedBasis, Verdict, WhatIf, settings_text,
+    Capacity, ChangeKind, CostlySetting, Facts, Finding, Growth, OomStory, Predicted, Question,
+    ReservedPeak, Rest, Scenario, Search, Simulated, Verdict, WhatIf, settings_text,
 };
-use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
+use vramscope_trace::{AllocatorSettings, line_of};
 use vramscope_units::Bytes;
 
 /// The maximum number of failed allocations that are simulated: the first of the findings.
@@ -21,70 +19,8 @@ const MAX_OOMS: usize = 4;
 /// The same for growth.
 const MAX_GROWTHS: usize = 2;
 
-/// A change of a run, and what the model says about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Simulated {
-    /// What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
-    pub change: String,
-    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
-    pub conf: String,
-    /// For a failed allocation: whether the run goes through this point. Null for other findings.
-    pub fits: Option<bool>,
-    /// The bytes that are missing; null for findings that are not about a failed allocation.
-    pub short_by: Option<Bytes>,
-    /// The peak of `reserved_bytes`; when memory runs out, until then.
-    pub reserved_peak: Bytes,
-    /// The memory that PyTorch must have for the run to go through; null if it was not searched.
-    pub least_device_memory: Option<Bytes>,
-    /// How the numbers were obtained.
-    pub basis: SimulatedBasis,
-    /// What differs. Only words need it, where the record is made.
-    #[serde(skip)]
-    pub kind: ChangeKind,
-    /// The settings that the change sets. Only words need them, too.
-    #[serde(skip)]
-    pub with: Vec<String>,
-    /// The settings of the recording that the change drops.
-    #[serde(skip)]
-    pub without: Vec<String>,
-    /// The change as a text of [`Options`](crate::what_if::Options).
-    #[serde(skip)]
-    pub question: String,
-}
-
-/// What a [`Simulated`] changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// Nothing.
-    #[default]
-    AsRecorded,
-    /// Expandable segments are on.
-    Expandable,
-    /// Other settings of the allocator.
-    Settings,
-}
-
 /// What the model says about the findings of a device: by index of the finding.
 pub(crate) type SimulatedFindings = Vec<(usize, Predicted)>;
-
-/// What replays say about a finding.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Predicted {
-    /// The allocator's model of the run as recorded, then of other settings.
-    pub simulated: Vec<Simulated>,
-    /// Replayed changes: those with which a failed run fits, or those that remove a leak, graphs
-    /// without a backward pass, or memory that is never read again.
-    pub fixes: Vec<Fix>,
-    /// Known causes whose cures do not suffice alone, after a failure.
-    pub looks: Vec<Look>,
-    /// Of a failure whose step cannot be completed: what PyTorch must have for the part that is in
-    /// the file.
-    pub at_least: Option<Bytes>,
-    /// Of growth: the further steps after which these bytes, all that PyTorch can have, are full.
-    pub full_after: Option<(u64, Bytes)>,
-}
 
 /// Simulates what the findings of a device are about. Empty without a finding that the model can
 /// say something about, and where the model does not reproduce the recording.
@@ -207,8 +143,7 @@ impl Simulator<'_> {
             ..Question::as_recorded(&self.model.settings)
         };
         let own = self.model.answer(base, budget).await;
-        (own.ooms == [story.event.0])
-            .then(|| (Simulated::of_oom(ChangeKind::AsRecorded, &[], &own), own.least.map(Bytes)))
+        (own.ooms == [story.event.0]).then(|| (simulated_failure(&own), own.least.map(Bytes)))
     }
 
     /// The run without what grows, and when memory is full with it.
@@ -236,7 +171,7 @@ impl Simulator<'_> {
         let base =
             Question { least: Search::Always, ..Question::as_recorded(&self.model.settings) };
         let own = self.model.answer(base.clone(), budget).await;
-        let mut all = vec![Simulated::new(ChangeKind::AsRecorded, &[], &own)];
+        let mut all = vec![simulated(ChangeKind::AsRecorded, &[], &own)];
         if self.model.starts_late() {
             return all;
         }
@@ -245,51 +180,46 @@ impl Simulator<'_> {
             let question = Question { settings, least: Search::Never, ..base.clone() };
             let scenario = self.model.answer(question, budget).await;
             if scenario.fits() {
-                all.push(Simulated::new(kind, &items, &scenario));
+                all.push(simulated(kind, &items, &scenario));
             }
         }
         all
     }
 }
 
-impl Simulated {
-    fn new(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Self {
-        let (without, with): (Vec<&Item>, Vec<&Item>) =
-            items.iter().partition(|item| item.value == "0");
-        let with: Vec<String> = with.into_iter().map(ToString::to_string).collect();
-        let without: Vec<String> =
-            without.into_iter().map(|item| format!("without {}", item.name)).collect();
-        Self {
-            change: match items {
-                [] => "as recorded".to_owned(),
-                _ => [&*with, &*without].concat().join(", "),
-            },
-            conf: settings_text(&scenario.question.settings),
-            fits: None,
-            short_by: None,
-            reserved_peak: Bytes(scenario.reserved_peak),
-            least_device_memory: scenario.least.map(Bytes),
-            basis: scenario.basis,
-            kind,
-            with,
-            without,
-            question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
-        }
+/// What a scenario says about a change.
+fn simulated(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Simulated {
+    let (without, with): (Vec<&Item>, Vec<&Item>) =
+        items.iter().partition(|item| item.value == "0");
+    let with: Vec<String> = with.into_iter().map(ToString::to_string).collect();
+    let without: Vec<String> =
+        without.into_iter().map(|item| format!("without {}", item.name)).collect();
+    Simulated {
+        change: match items {
+            [] => "as recorded".to_owned(),
+            _ => [&*with, &*without].concat().join(", "),
+        },
+        conf: settings_text(&scenario.question.settings),
+        fits: None,
+        short_by: None,
+        reserved_peak: Bytes(scenario.reserved_peak),
+        least_device_memory: scenario.least.map(Bytes),
+        basis: scenario.basis,
+        kind,
+        with,
+        without,
+        question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
     }
+}
 
-    fn of_oom(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Self {
-        Self {
-            fits: Some(scenario.fits()),
-            short_by: scenario.short_by().map(Bytes),
-            // Searched until the failure only: no figure about the run.
-            least_device_memory: None,
-            ..Self::new(kind, items, scenario)
-        }
-    }
-
-    /// The missing bytes.
-    pub(crate) fn short(&self) -> Option<Bytes> {
-        self.short_by.filter(|_| self.fits == Some(false))
+/// The same about a failed allocation.
+fn simulated_failure(scenario: &Scenario) -> Simulated {
+    Simulated {
+        fits: Some(scenario.fits()),
+        short_by: scenario.short_by().map(Bytes),
+        // Searched until the failure only: no figure about the run.
+        least_device_memory: None,
+        ..simulated(ChangeKind::AsRecorded, &[], scenario)
     }
 }
 

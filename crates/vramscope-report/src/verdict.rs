@@ -1,10 +1,8 @@
 //! The verdict about one device: one sentence from its worst finding, and its memory then.
 
-use crate::finding_text::{category_noun, limit_of, place_words};
 use crate::findings::{FindingEntry, of_device};
 use crate::peak::BandKind;
 use crate::phases::{Place, place};
-use crate::phrase::{Phrase, Sentence};
 use crate::target::{Target, event_of, slot_of};
 use crate::text::category as category_label;
 use std::cmp::Reverse;
@@ -12,6 +10,8 @@ use vramscope_inference::{
     Category, CategoryBytes, Facts, Finding, FindingId, MemoryUse, OomStory, Severity,
     Verdict as OomVerdict, slot_of_reserved_peak,
 };
+use vramscope_inference::{Phrase, Sentence};
+use vramscope_inference::{category_noun, place_words};
 use vramscope_trace::Exactness;
 use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_units::{Bytes, EventIndex, grouped};
@@ -248,8 +248,8 @@ fn bar(
         "free in pools of CUDA graphs, whose replays use it".to_owned(),
     );
     let reserved = used.reserved();
-    let left =
-        limit_of(target.entry, target.device()).map(|limit| limit.0.saturating_sub(reserved.0));
+    let limit = target.entry.device_memory(target.index).and_then(|memory| memory.limit_bytes);
+    let left = limit.map(|limit| limit.saturating_sub(reserved.0));
     let device_free = oom.and_then(|story| match (story.device_free, left) {
         // What the driver has free is of no use above a limit of the process.
         (free, Some(left)) => Some(free.map_or(Bytes(left), |free| free.min(Bytes(left)))),

@@ -46,6 +46,7 @@ mod flame;
 mod fragmentation;
 mod group_by;
 mod host;
+mod label;
 mod no_stack;
 mod notes;
 pub mod parallel;
@@ -76,6 +77,10 @@ pub use fragmentation::{
     Churn, Fragmentation, FreeKind, FreeShare, LargestFree, free_shares, largest_free,
 };
 pub use group_by::group_by_key;
+pub use label::{
+    NO_STACK, frame_filter, frame_label, frame_parts, label_of, line_of, no_stack, place,
+    place_if_known, place_of, short_name, without_arguments,
+};
 pub use no_stack::NoStack;
 pub use notes::Notes;
 pub use path::components;

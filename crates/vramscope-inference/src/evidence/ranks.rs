@@ -16,7 +16,7 @@ pub use matrix::{
 };
 
 use crate::category::Category;
-use crate::findings::FindingKind;
+use crate::claims::FindingKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vramscope_snapshot::HOST;

@@ -2,7 +2,7 @@
 
 use super::Capture;
 use super::told::{TELLS_NOTHING, Tellers, ToldBy};
-use crate::findings::{Evidence, is_graph_pool};
+use crate::evidence::{Evidence, is_graph_pool};
 use crate::what_if::PrivateSpans;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_snapshot::{PoolIndex, StackId};

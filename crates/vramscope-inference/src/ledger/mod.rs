@@ -11,7 +11,7 @@ pub use crate::what_if::OnePool;
 pub use sums::{CacheGroup, LedgerSum, MostAtOnce, WorkspaceOfStream};
 pub use told::ToldBy;
 
-use crate::findings::{Evidence, slot_of_reserved_peak};
+use crate::evidence::{Evidence, slot_of_reserved_peak};
 use crate::what_if::WhatIf;
 pub(crate) use captures::{GraphMemory, captures};
 use std::collections::BTreeMap;

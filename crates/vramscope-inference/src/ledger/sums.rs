@@ -2,7 +2,7 @@
 
 use super::captures::GraphMemory;
 use crate::category::Category;
-use crate::findings::{Evidence, is_graph_pool, segments_at};
+use crate::evidence::{Evidence, is_graph_pool, segments_at};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::slicing::{Budget, strides};

@@ -1,6 +1,6 @@
 //! What tells that a capture begins: call stacks of PyTorch's own code.
 
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use vramscope_snapshot::StackId;
 use vramscope_trace::segment_event;
 use vramscope_trace::slicing::{Budget, strides};

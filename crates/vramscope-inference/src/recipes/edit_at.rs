@@ -5,7 +5,7 @@ use super::lives::Life;
 use super::stacks::Kind;
 use super::{Applied, Editable, Recipe};
 use crate::category::Category;
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vramscope_snapshot::FrameId;

@@ -5,7 +5,7 @@
 
 use super::stacks::Stacks;
 use crate::category::Category;
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use crate::step_phases::{StepPart, StepPhase, StepPhases};
 use std::ops::Range;
 use std::sync::Arc;

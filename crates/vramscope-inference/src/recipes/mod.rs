@@ -30,7 +30,7 @@ pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::Rest;
 
 use crate::category::Category;
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
 use crate::what_if::WhatIf;

@@ -1,7 +1,7 @@
 //! Memory that goes back to the driver: by the allocator itself, or because the program asks.
 
 use super::private::PrivateSpans;
-use crate::findings::{Cause, Evidence, Returns};
+use crate::evidence::{Cause, Evidence, Returns};
 use std::ops::Range;
 use vramscope_trace::slicing::Budget;
 

@@ -50,11 +50,22 @@ pub enum Capacity {
 pub struct MeasuredMemory {
     /// The memory of the device.
     pub total: u64,
-    /// What it had reserved and what was free, within the limit of the process.
-    pub available: u64,
+    /// What PyTorch had reserved in this process.
+    pub reserved: u64,
+    /// Free bytes, as the driver reported them.
+    pub free: u64,
     /// The limit of the process, such as by `set_per_process_memory_fraction`; `None` if no limit
     /// is known.
     pub limit: Option<u64>,
+}
+
+impl MeasuredMemory {
+    /// What PyTorch could have in this process: what it had reserved, and what was free, within its
+    /// limit.
+    pub fn available(&self) -> u64 {
+        let available = self.reserved.saturating_add(self.free);
+        available.min(self.limit.unwrap_or(u64::MAX))
+    }
 }
 
 impl Capacity {
@@ -72,7 +83,7 @@ impl Capacity {
     /// The measured bytes, unless the recording shows the limit itself or contradicts them. A
     /// failed allocation shows what the device has free: the limit of the process may be lower.
     pub(super) fn measured(self, measured: MeasuredMemory, reserved_peak: u64) -> Option<Self> {
-        let MeasuredMemory { available, limit, .. } = measured;
+        let (available, limit) = (measured.available(), measured.limit);
         let bytes = match self {
             Self::Unlimited => Some(available).filter(|&bytes| reserved_peak <= bytes),
             Self::Bounded { at_least, below } => {

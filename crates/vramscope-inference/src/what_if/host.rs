@@ -7,7 +7,7 @@ mod calls;
 mod requests;
 
 use super::{SettingCause, SettingError};
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use calls::{Call, Calls};
 use requests::{Asked, Size};
 use rustc_hash::FxHashMap;

@@ -27,7 +27,7 @@ pub use vramscope_allocator::{
     split_outside_brackets, unmodeled_settings,
 };
 
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use program::{Call, Program};
 use replay::{Replayed, Run};
 use vramscope_allocator::{Device, ReservedParts, Settings};

@@ -4,7 +4,7 @@
 use super::bursts::{Bursts, Gives};
 use super::private::PrivateSpans;
 use super::recorded_settings;
-use crate::findings::{Evidence, slot_of_reserved_peak};
+use crate::evidence::{Evidence, slot_of_reserved_peak};
 use vramscope_allocator::{BlockState, StartBlock, StartSegment};
 use vramscope_snapshot::{Action, SegmentType, Snapshot};
 use vramscope_trace::Block;

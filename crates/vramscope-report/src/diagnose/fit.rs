@@ -159,11 +159,11 @@ mod tests {
     use crate::findings::{
         BlindSpotRecord, FindingChild, FindingEntry, FindingPlace, FindingRecord,
     };
-    use crate::fixes::{Cost, Covers, Fix, Look};
     use crate::holders::{Holder, HolderKind};
     use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
+    use vramscope_inference::{Cost, Covers, Fix, Look};
     use vramscope_units::{Blocks, Bytes, EventIndex};
 
     fn id() -> FindingId {

@@ -5,9 +5,9 @@ use crate::card::{Card, FailureMemory, MAX_BYTES, peak_words};
 use crate::findings::{BlindSpotRecord, of_card};
 use crate::peak::BandKind;
 use crate::phases::Place;
-use crate::phrase::Sentence;
 use crate::verdict::peak_sentence;
 use std::fmt::Write as _;
+use vramscope_inference::Sentence;
 use vramscope_inference::{Severity, StepPhase};
 use vramscope_units::{Bytes, grouped};
 

@@ -4,8 +4,8 @@
 
 use super::{Answer, Bar, Diagnostic, Fact, FigureRow, FixRow, RankRow};
 use crate::html::escape;
-use crate::phrase::upper_first;
 use std::fmt::Write as _;
+use vramscope_inference::capitalized;
 use vramscope_units::color::{CATEGORIES, category_variables, light_dark, surface_of};
 use vramscope_units::grouped;
 
@@ -37,10 +37,10 @@ pub fn card(answer: &Answer) -> String {
 pub fn html(answer: &Answer) -> String {
     let mut out = String::from("<div class=\"vramscope-answer\">\n");
     if let Some(dry) = &answer.dry {
-        put(&mut out, "p", "nothing", &upper_first(dry));
+        put(&mut out, "p", "nothing", &capitalized(dry));
     }
     if let Some(nothing) = &answer.nothing_found {
-        put(&mut out, "p", "nothing", &upper_first(&nothing.to_string()));
+        put(&mut out, "p", "nothing", &capitalized(&nothing.to_string()));
     }
     for one in &answer.findings {
         finding(&mut out, one);
@@ -53,7 +53,7 @@ pub fn html(answer: &Answer) -> String {
     }
     ranks(&mut out, &answer.ranks);
     if let Some((words, memory)) = &answer.peak {
-        put(&mut out, "p", "peak", &upper_first(words));
+        put(&mut out, "p", "peak", &capitalized(words));
         bar(&mut out, memory);
     }
     rows(&mut out, &answer.savings);

@@ -3,17 +3,15 @@
 use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, LookRow, NothingFound, RankRow};
 use crate::diagnose::{Diagnosis, MemorySummary};
 use crate::findings::{BlindSpotRecord, FindingEntry, FindingRecord, of_device};
-use crate::fixes::{Covers, Fix};
 use crate::holders::{Holder, HolderKind};
 use crate::moments::{MIN_GROWTH, Process};
-use crate::phrase::{lower_first, plain};
 use crate::proof::{Proof, ProofForm};
 use crate::target::Target;
 use crate::text::file_name;
 use crate::verdict::{MemoryBar, verdict};
 use crate::what_if::Outcome;
 use std::collections::BTreeMap;
-use vramscope_inference::{FindingId, FindingKind, Severity};
+use vramscope_inference::{Covers, FindingId, FindingKind, Fix, Severity, lower_first, plain};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
 
@@ -305,7 +303,7 @@ fn basis(fix: &Fix) -> String {
 }
 
 fn looks(record: &FindingRecord) -> Vec<LookRow> {
-    let row = |look: &crate::fixes::Look| LookRow {
+    let row = |look: &vramscope_inference::Look| LookRow {
         site: look.site.clone().unwrap_or_default(),
         text: format!("{} of the peak: {}", look.bytes, look.text),
     };

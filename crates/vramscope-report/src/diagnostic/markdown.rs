@@ -3,18 +3,18 @@
 
 use super::{Answer, Diagnostic, Fact, FigureRow, FixRow, RankRow};
 use crate::markdown::{code_cell, escape, inline_code};
-use crate::phrase::upper_first;
 use std::fmt::Write as _;
+use vramscope_inference::capitalized;
 use vramscope_units::grouped;
 
 /// The answer in Markdown.
 pub fn markdown(answer: &Answer) -> String {
     let mut out = String::from("### GPU memory\n\n");
     if let Some(dry) = &answer.dry {
-        line(&mut out, format_args!("**{}**\n", escape(&upper_first(dry))));
+        line(&mut out, format_args!("**{}**\n", escape(&capitalized(dry))));
     }
     if let Some(nothing) = &answer.nothing_found {
-        line(&mut out, format_args!("{}\n", escape(&upper_first(&nothing.to_string()))));
+        line(&mut out, format_args!("{}\n", escape(&capitalized(&nothing.to_string()))));
     }
     for one in &answer.findings {
         finding(&mut out, one);
@@ -29,7 +29,7 @@ pub fn markdown(answer: &Answer) -> String {
         let parts = bar.legend();
         let parts = parts.iter().map(|part| format!("{} {}", part.label, part.bytes));
         let parts: Vec<String> = parts.collect();
-        let words = upper_first(words);
+        let words = capitalized(words);
         line(&mut out, format_args!("**{}**: {}\n", escape(&words), escape(&parts.join(", "))));
     }
     ranks(&mut out, &answer.ranks);

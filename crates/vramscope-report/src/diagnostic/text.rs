@@ -1,7 +1,7 @@
 //! An answer in lines of a terminal or a log.
 
 use super::{Answer, Bar, Diagnostic, Fact, FixRow, Level, RankRow};
-use crate::phrase::lower_first;
+use vramscope_inference::lower_first;
 use vramscope_units::printable;
 
 /// What a part of a line is: a terminal paints it.

@@ -1,7 +1,6 @@
 //! What could not be looked for, over all files.
 
 use crate::card::Card;
-use crate::finding_text::{blind_kind, blind_text};
 use crate::target::Target;
 use crate::text::rank_name;
 use serde::Serialize;
@@ -23,7 +22,7 @@ pub struct BlindSpotRecord {
 
 impl From<BlindSpot> for BlindSpotRecord {
     fn from(spot: BlindSpot) -> Self {
-        Self { kind: blind_kind(spot), text: blind_text(spot) }
+        Self { kind: spot.name(), text: spot.text() }
     }
 }
 
@@ -50,14 +49,14 @@ pub(crate) fn merged(ranks: &[Card]) -> Vec<BlindSpotRecord> {
     let files = distinct(ranks.iter());
     let mut merged: Vec<(BlindSpot, Vec<&Card>)> = Vec::new();
     for (rank, &spot) in ranks.iter().flat_map(|r| r.blind_spots.iter().map(move |s| (r, s))) {
-        match merged.iter_mut().find(|(known, _)| blind_kind(*known) == blind_kind(spot)) {
+        match merged.iter_mut().find(|(known, _)| known.name() == spot.name()) {
             Some((_, of)) => of.push(rank),
             None => merged.push((spot, vec![rank])),
         }
     }
     merged.sort_by_key(|&(spot, _)| spot);
     let record = |(spot, of): (BlindSpot, Vec<&Card>)| {
-        let text = blind_text(spot);
+        let text = spot.text();
         let of_files = distinct(of.iter().copied());
         let first = of.first().map(|rank| rank_name(rank.rank, &rank.path)).unwrap_or_default();
         let is_equal = of.iter().all(|rank| rank.blind_spots.contains(&spot));
@@ -73,7 +72,7 @@ pub(crate) fn merged(ranks: &[Card]) -> Vec<BlindSpotRecord> {
                 grouped(files as u64)
             ),
         };
-        BlindSpotRecord { kind: blind_kind(spot), text }
+        BlindSpotRecord { kind: spot.name(), text }
     };
     merged.into_iter().map(record).collect()
 }

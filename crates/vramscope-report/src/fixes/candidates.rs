@@ -2,40 +2,8 @@
 
 use super::Trial;
 use crate::target::Target;
-use serde::{Deserialize, Serialize};
-use vramscope_inference::{Checkpointed, NewOptimizer, Recipe, WhatIf, When};
+use vramscope_inference::{Checkpointed, Cost, NewOptimizer, Recipe, WhatIf, When};
 use vramscope_trace::AllocatorSettings;
-
-/// What a change costs, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Cost {
-    /// An environment variable.
-    Setting,
-    /// A line of the program, without a loss.
-    Edit,
-    /// Computing time.
-    Time,
-    /// Precision of numbers.
-    Precision,
-    /// A smaller batch: other results, or more steps.
-    Batch,
-}
-
-impl Cost {
-    /// The cost in a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Setting => "setting",
-            Self::Edit => "edit",
-            Self::Time => "time",
-            Self::Precision => "precision",
-            Self::Batch => "batch",
-        }
-    }
-}
 
 /// A change to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +82,7 @@ fn time() -> impl Iterator<Item = Vec<Recipe>> {
 /// them.
 pub(super) fn expandable(target: Target<'_>, model: &WhatIf) -> Option<AllocatorSettings> {
     let recorded = &model.settings;
-    let can = crate::finding_text::can_expand(target.entry);
+    let can = target.entry.evidence(target.index).can_expand();
     (!recorded.expandable_segments && can)
         .then(|| AllocatorSettings { expandable_segments: true, ..recorded.clone() })
 }

@@ -1,12 +1,12 @@
 //! Changes that drop what is never read again.
 
-use super::candidates::{Candidate, Cost};
-use super::{Fix, Trial};
+use super::Trial;
+use super::candidates::Candidate;
 use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available};
 use std::cmp::Reverse;
-use vramscope_inference::{Finding, Recipe, Rest, WhatIf};
+use vramscope_inference::{Cost, Finding, Fix, Recipe, Rest, WhatIf};
 use vramscope_trace::file_name;
 use vramscope_trace::slicing::Budget;
 

@@ -6,20 +6,20 @@ mod dead;
 mod plan;
 mod words;
 
-pub use candidates::Cost;
 pub(crate) use dead::last_uses;
-pub(crate) use plan::{MAX_BATCH, SAVINGS, plan as of_device, savings, without, without_graphs};
+pub(crate) use plan::{
+    MAX_BATCH, SAVINGS, add_peak_parts, plan as of_device, savings, without, without_graphs,
+};
 pub use plan::{PlanRecord, PlannedSet};
 
 use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available, most_available};
 use candidates::{Candidate, candidates};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{
-    Applied, Category, ChangedRun, Context, Editable, OomStory, Question, Recipe, Rest, Search,
-    Verdict, WhatIf, ended_by_failure, settings_text,
+    Applied, Category, ChangedRun, Context, Cost, Covers, Editable, Fix, Look, OomStory, Question,
+    Recipe, Rest, Search, Verdict, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -36,79 +36,6 @@ const MIN_LOOK_PERCENT: u64 = 5;
 const MAX_LOOKS: usize = 3;
 /// A change that saves less of the peak says nothing, in percent.
 const MIN_SAVING_PERCENT: u64 = 2;
-
-/// A change, and whether the run goes through with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Fix {
-    /// What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
-    pub text: String,
-    /// The change as `vramscope what-if --apply` takes it; empty for settings alone.
-    pub recipe: String,
-    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
-    pub conf: Option<String>,
-    /// Whether the run goes through.
-    pub outcome: Outcome,
-    /// What PyTorch must have for the run to go through.
-    pub needs_bytes: Bytes,
-    /// The bytes that are missing at least; null unless `outcome` is `short`.
-    pub short_by: Option<Bytes>,
-    /// What the peak of `active_bytes` loses.
-    pub saving_bytes: Bytes,
-    /// What it costs.
-    pub cost: Cost,
-    /// The part of the run that was replayed.
-    pub covers: Covers,
-    /// The measured error of the peak, in percent; null where nothing but settings changes.
-    pub error_percent: Option<f64>,
-    /// The line that changes: `gpt.py:44`; null where it is not known.
-    #[serde(default)]
-    pub site: Option<String>,
-    /// `text` with settings as they are written, without the variable. Only words need it, where
-    /// the record is made.
-    #[serde(skip)]
-    pub short: String,
-}
-
-/// A known cause of memory that the file shows, and its cure. The cure alone does not suffice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Look {
-    /// The cause and its cure: `attention scores: scaled_dot_product_attention`.
-    pub text: String,
-    /// What the peak of `active_bytes` loses, replayed.
-    pub bytes: Bytes,
-    /// The line: `gpt.py:18`; null where it is not known.
-    pub site: Option<String>,
-    /// The change as `vramscope what-if --apply` takes it.
-    pub recipe: String,
-}
-
-/// The part of the run that a replay covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Covers {
-    /// The recorded run, and three steps more where one failed.
-    Run,
-    /// The rest of the failed step as the file lets one conclude it, and a further step.
-    Step,
-    /// The failed request: what comes after is not known.
-    Request,
-}
-
-impl Covers {
-    pub(crate) fn of(rest: Rest) -> Self {
-        match rest {
-            Rest::Whole | Rest::Repeated => Self::Run,
-            Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation => Self::Step,
-            Rest::Unknown => Self::Request,
-        }
-    }
-}
 
 /// What PyTorch can have, for changes after a failure: what the recording shows. Under a limit of
 /// unknown size that is what was reserved when the request failed. `None` if other memory is at
@@ -393,4 +320,4 @@ impl Known<'_> {
 }
 
 /// The changes in sentences: what to do, and what does not help.
-pub(crate) use words::{best, sentences};
+pub(crate) use words::sentences;

@@ -1,14 +1,14 @@
 //! Sets of changes with which a run goes through: the cheapest in each currency, and the largest
 //! batch with it.
 
-use super::candidates::{Candidate, Cost, candidates};
-use super::{Covers, Fix, Trial};
+use super::Trial;
+use super::candidates::{Candidate, candidates};
 use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use vramscope_inference::{Question, Recipe, Rest, WhatIf};
+use vramscope_inference::{Cost, Covers, Fix, Question, Recipe, Rest, WhatIf, peak_parts};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
@@ -317,6 +317,22 @@ pub(crate) async fn savings(
         }
     }
     fixes
+}
+
+/// Adds the cures of parts of the peak that no replayed change covers. What the peak loses without
+/// the part is known; what the changed run needs is not.
+pub(crate) async fn add_peak_parts(
+    target: Target<'_>,
+    savings: &mut Vec<Fix>,
+    budget: &mut Budget,
+) {
+    let parts = peak_parts(target.entry.evidence(target.index), budget).await;
+    for part in parts {
+        let name = part.cure.to_string();
+        if savings.len() < SAVINGS && savings.iter().all(|fix| fix.recipe != name) {
+            savings.push(super::words::of_peak_part(target, &part));
+        }
+    }
 }
 
 /// The run without what a line keeps, of which `total` bytes were found to grow. `None` if the line

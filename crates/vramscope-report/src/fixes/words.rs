@@ -1,12 +1,14 @@
 //! The words of changes.
 
-use super::Fix;
 use super::candidates::Candidate;
 use crate::target::Target;
 use crate::what_if::{Outcome, place};
-use vramscope_inference::{Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When};
+use vramscope_inference::{
+    Applied, Checkpointed, Cost, Covers, Fix, Frozen, NewOptimizer, PeakPart, Recipe, When,
+};
 use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
+use vramscope_units::Bytes;
 
 /// Settings to change, as the variable that has them.
 pub(super) fn of_settings(conf: &str) -> String {
@@ -55,6 +57,29 @@ fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
     }
 }
 
+/// The cure of a part of the peak, with what the trace shows of it.
+pub(super) fn of_peak_part(target: Target<'_>, part: &PeakPart) -> Fix {
+    let applied = Applied { site: part.site, changed: 1, had_it: false };
+    let text = of_recipe(target, &part.cure, &applied);
+    Fix {
+        short: text.clone(),
+        text,
+        recipe: part.cure.to_string(),
+        conf: None,
+        outcome: Outcome::Unknown,
+        needs_bytes: Bytes(part.without),
+        short_by: None,
+        saving_bytes: Bytes(part.saving),
+        cost: match part.cure {
+            Recipe::ChunkedLoss(_) => Cost::Time,
+            _ => Cost::Edit,
+        },
+        covers: Covers::Run,
+        error_percent: None,
+        site: site(target, &applied),
+    }
+}
+
 /// The line that a recipe changes: `gpt.py:44`.
 pub(super) fn site(target: Target<'_>, applied: &Applied) -> Option<String> {
     let is_of_program = |frame: &FrameId| {
@@ -83,11 +108,6 @@ pub(super) fn cause(candidate: &Candidate) -> Option<&'static str> {
 /// Whether everybody tries it: it is named even if it does not help.
 pub(super) fn is_tried(candidate: &Candidate) -> bool {
     matches!(candidate.recipes[..], [] | [Recipe::ForeachOff])
-}
-
-/// The first change that fits.
-pub(crate) fn best(fixes: &[Fix]) -> Option<&Fix> {
-    fixes.iter().find(|fix| fix.outcome == Outcome::Fits)
 }
 
 /// What to do, and what does not help, in sentences. Empty without changes.

@@ -2,11 +2,11 @@
 
 use super::{Held, Holder, HolderKind, alike, words};
 use crate::Target;
-use crate::phrase::upper_first;
 use crate::sidecar::holders::{By, Holders};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use vramscope_inference::{Category, Facts, Finding, FindingKind};
+use vramscope_inference::capitalized;
+use vramscope_inference::{About, Category, Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes};
 
@@ -31,22 +31,10 @@ struct Member {
 pub(crate) fn of_finding(target: Target<'_>, finding: &Finding) -> Vec<Told> {
     let Some(holders) = target.entry.holders() else { return Vec::new() };
     let held = target.entry.held(target.index);
-    match finding.kind() {
-        FindingKind::Oom => of_failure(target, holders, held, finding),
-        FindingKind::Growth
-        | FindingKind::Cycle
-        | FindingKind::GradientsHeld
-        | FindingKind::HeldTooLong
-        | FindingKind::NoGrad
-        | FindingKind::DeadAtPeak
-        | FindingKind::PeakCause
-        | FindingKind::Dominant => of_stacks(target, holders, held, finding),
-        FindingKind::RankSkew
-        | FindingKind::Reserved
-        | FindingKind::StrandedPool
-        | FindingKind::PendingFree
-        | FindingKind::Churn
-        | FindingKind::Pinned => Vec::new(),
+    match finding.kind().about() {
+        About::Blocks => of_stacks(target, holders, held, finding),
+        _ if finding.kind() == FindingKind::Oom => of_failure(target, holders, held, finding),
+        About::Device | About::Id | About::Rank => Vec::new(),
     }
 }
 
@@ -190,7 +178,7 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
         if row.bytes / 2 <= bytes {
             let is_all = holders.is_whole() && row.bytes == about;
             let freed = if is_all { "all of it" } else { &freed };
-            advice = format!("{}.", upper_first(&words::dropping(holders, row, freed)));
+            advice = format!("{}.", capitalized(&words::dropping(holders, row, freed)));
         }
     }
     Told { holder, advice }

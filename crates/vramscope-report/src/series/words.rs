@@ -3,8 +3,7 @@
 use super::drift::{MIN_ITERATIONS, ranks_that_grow};
 use super::{Drift, DriftRank, MAX_SITES, Member, RankSeries};
 use crate::matrix::named;
-use crate::phrase::at;
-use vramscope_inference::CallSite;
+use vramscope_inference::{CallSite, at_or_with, capitalized};
 use vramscope_units::{Bytes, grouped};
 
 /// The least growth over all iterations of memory that no call site explains.
@@ -46,7 +45,7 @@ pub(super) fn drift(drift: &Drift, site: &CallSite) -> String {
         format!(" That is {} per step, if the numbers of the iterations count steps.", Bytes(bytes))
     });
     let bytes = Bytes(drift.bytes_per_iteration);
-    format!("{who} {by} {bytes} per iteration {}{rest}.{per_step}", at(site))
+    format!("{who} {by} {bytes} per iteration {}{rest}.{per_step}", at_or_with(site))
 }
 
 /// What would disprove a drift.
@@ -58,18 +57,13 @@ pub(super) fn disproof(drift: &Drift, site: &CallSite) -> String {
          {to_iteration}, would disprove it. Memory that fills up once, such as a cache or a \
          history of fixed length, looks the same until it is full.",
         Bytes(*last_bytes),
-        at(site)
+        at_or_with(site)
     )
 }
 
 fn other_ranks(count: usize) -> String {
     let ranks = if count == 1 { "rank" } else { "ranks" };
     format!("{} other {ranks}", grouped(count as u64))
-}
-
-fn capitalized(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 /// What a run's series shows.

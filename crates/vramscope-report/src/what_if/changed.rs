@@ -3,9 +3,10 @@
 use super::edits::edits;
 use super::{Configuration, Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
-use crate::fixes::{self, Covers};
+use crate::fixes;
 use crate::optimizations::{features, proof_of};
 use crate::target::Target;
+use vramscope_inference::Covers;
 use vramscope_inference::{
     Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Features,
     NewOptimizer, Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,

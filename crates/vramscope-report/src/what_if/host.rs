@@ -3,9 +3,9 @@
 use super::{
     CalibrationRecord, CapacityRecord, Options, ScenarioRecord, SettingsRecord, WhatIfReport,
 };
-use crate::fixes::Covers;
 use crate::target::{Target, event_of, slot_of};
 use serde::{Deserialize, Serialize};
+use vramscope_inference::Covers;
 use vramscope_inference::{
     HOST_SETTING_KEYS, HostScenario, HostWhatIf, SimulatedBasis, host_settings_text,
     recorded_settings,

@@ -27,10 +27,11 @@ pub use text::{
 pub use vramscope_inference::Outcome;
 
 use crate::derived::Derived;
-use crate::fixes::{Covers, PlanRecord};
+use crate::fixes::PlanRecord;
 use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
 use serde::{Deserialize, Serialize};
+use vramscope_inference::Covers;
 use vramscope_inference::{
     Capacity, Question, Rest, Scenario, Search, SimulatedBasis, StepPhase, WhatIf, parse_settings,
     recorded_text, settings_text, unmodeled_settings,

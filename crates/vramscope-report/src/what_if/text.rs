@@ -1,8 +1,9 @@
 //! The words of a prediction.
 
 use super::{CapacityRecord, Outcome, PartsRecord, ScenarioRecord, WhatIfReport};
-use crate::fixes::{Covers, MAX_BATCH, PlanRecord};
+use crate::fixes::{MAX_BATCH, PlanRecord};
 use std::cmp::Ordering;
+use vramscope_inference::Covers;
 use vramscope_inference::{Rest, SimulatedBasis, StepPhase, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 

@@ -13,7 +13,7 @@ use crate::messages::views::{
 };
 use flame::FlameGraph;
 use vramscope_report::diff::{DiffRow, Pair, StackDiff, amount, markdown};
-use vramscope_report::finding_text;
+
 use vramscope_report::side::{Align, Side, SideFinding};
 use vramscope_units::{EventIndex, grouped};
 
@@ -109,7 +109,7 @@ impl Compared {
         totals.extend(record.recording_totals());
         let categories = record.category_rows();
         let labels = |findings: &[SideFinding]| {
-            findings.iter().map(|f| finding_text::label(f.record.kind).to_owned()).collect()
+            findings.iter().map(|f| f.record.kind.label().to_owned()).collect()
         };
         let view = ComparisonView {
             text,

@@ -4,8 +4,8 @@ use super::block_detail as detail;
 use crate::messages::FrameRow;
 use crate::messages::views::{FindingRow, FindingView};
 use std::cmp::Reverse;
-use vramscope_inference::{FindingKind, Phase, Steps};
-use vramscope_report::finding_text::label;
+use vramscope_inference::{About, FindingKind, Phase, Steps};
+
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device, step_and_phase};
 use vramscope_report::{FrameRecord, Target, text};
 use vramscope_trace::Block;
@@ -69,7 +69,7 @@ fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
 pub(super) fn without_tables(finding: FindingEntry) -> FindingRow {
     let FindingEntry { mut record, headline, frames, .. } = finding;
     let view = FindingView {
-        label: label(record.kind).to_owned(),
+        label: record.kind.label().to_owned(),
         headline,
         terms: record.filters(),
         chart: record.proof.take().as_ref().map(super::chart::chart),
@@ -109,22 +109,8 @@ async fn reference(
     FindingEntry { record, stack, .. }: &FindingEntry,
     budget: &mut Budget,
 ) -> Option<String> {
-    match record.kind {
-        FindingKind::Growth
-        | FindingKind::Cycle
-        | FindingKind::GradientsHeld
-        | FindingKind::HeldTooLong
-        | FindingKind::NoGrad
-        | FindingKind::DeadAtPeak
-        | FindingKind::Dominant
-        | FindingKind::PeakCause
-        | FindingKind::PendingFree => {}
-        FindingKind::Oom
-        | FindingKind::RankSkew
-        | FindingKind::Reserved
-        | FindingKind::StrandedPool
-        | FindingKind::Churn
-        | FindingKind::Pinned => return None,
+    if record.kind.about() != About::Blocks && record.kind != FindingKind::PendingFree {
+        return None;
     }
     let trace = at.trace();
     let first_free =

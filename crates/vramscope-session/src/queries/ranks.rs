@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use vramscope_inference::{RankFacts, Severity};
 use vramscope_layout::Color;
 use vramscope_report::card::{Card, CardFinding, FULL_HEIGHT, Names};
-use vramscope_report::finding_text::label;
+
 use vramscope_report::findings::{FindingRecord, Weight};
 use vramscope_report::peak::BandKind;
 use vramscope_report::{CategoryShare, Phrase, Quantity, Target};
@@ -133,7 +133,7 @@ impl Rank {
 pub(super) fn row(finding: &CardFinding) -> FindingRow {
     let CardFinding { record, headline, place, .. } = finding;
     let view = FindingView {
-        label: label(record.kind).to_owned(),
+        label: record.kind.label().to_owned(),
         headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
         place: place.clone(),
         terms: record.filters(),

@@ -5,7 +5,7 @@ use super::shares::fraction;
 use crate::messages::views::{
     BarMark, BarPart, FindingView, FixView, MemoryBar, SaidFinding, Summary, SummaryView,
 };
-use vramscope_inference::{Category, FindingId};
+use vramscope_inference::{Category, FindingId, capitalized};
 use vramscope_layout::Color;
 use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, diagnose, diagnosed, diagnosed_with_savings,
@@ -13,7 +13,7 @@ use vramscope_report::diagnose::{
 use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FixRow};
 use vramscope_report::verdict::{self, MemoryPart, verdict};
 use vramscope_report::what_if::calibration_text;
-use vramscope_report::{Fix, Quantity, Target, upper_first};
+use vramscope_report::{Fix, Quantity, Target};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, byte_ticks, grouped};
 
@@ -71,7 +71,7 @@ fn words(
         Some(SaidFinding {
             severity: entry.record.severity,
             id,
-            headline: upper_first(&one.headline),
+            headline: capitalized(&one.headline),
             place: one.place(),
             facts: one.facts.iter().map(|of| [of.label.name().to_owned(), fact(of)]).collect(),
             looks: one.looks.iter().map(look).collect(),
@@ -86,17 +86,17 @@ fn words(
     let dry = answer.dry.as_deref().map(sentence);
     let (headline, lines) = match (main, &answer.nothing_found) {
         (Some(main), _) => {
-            (upper_first(&main.headline), main_lines(main).into_iter().chain(dry).collect())
+            (capitalized(&main.headline), main_lines(main).into_iter().chain(dry).collect())
         }
         (None, Some(nothing)) => {
             let peak = answer.peak.iter().map(|(words, _)| sentence(words));
             let looked = (!nothing.looked_for.is_empty())
                 .then(|| format!("Looked for: {}.", nothing.looked_for));
-            (upper_first(nothing.headline), peak.chain(looked).collect())
+            (capitalized(nothing.headline), peak.chain(looked).collect())
         }
         (None, None) => {
             let peak = answer.peak.iter().map(|(words, _)| sentence(words));
-            (answer.dry.as_deref().map(upper_first).unwrap_or_default(), peak.collect())
+            (answer.dry.as_deref().map(capitalized).unwrap_or_default(), peak.collect())
         }
     };
     SummaryView {
@@ -121,7 +121,7 @@ fn words(
 
 /// A line of `diagnose` as a sentence of its own.
 fn sentence(text: &str) -> String {
-    let text = upper_first(text);
+    let text = capitalized(text);
     if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }
 
@@ -151,7 +151,7 @@ fn remedy(main: Option<&Diagnostic>, rows: &[FixRow]) -> String {
         return format!("{before}{}, {outcome}", row.text);
     }
     let advice = main.and_then(|main| main.facts.iter().find(|of| of.label == FactLabel::Help));
-    advice.map(|of| upper_first(&of.text)).unwrap_or_default()
+    advice.map(|of| capitalized(&of.text)).unwrap_or_default()
 }
 
 /// The rows with their gauges. They have one scale.

@@ -2,7 +2,7 @@
 
 use super::del::places;
 use crate::category::Category;
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use crate::recipes::facts::{Facts, Pass, pieces, repeated_site, with_stack};
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::recipe::Checkpointed;

@@ -1,7 +1,7 @@
 //! What a line makes is dropped after the backward pass.
 
 use crate::category::Category;
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use crate::recipes::lives::Lives;
 use crate::recipes::stacks::Place;
 use crate::recipes::{Applied, Declined};

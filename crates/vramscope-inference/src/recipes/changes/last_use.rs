@@ -5,7 +5,7 @@
 //! before the birth of the anchor's like.
 
 use super::del::places;
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -20,7 +20,7 @@ use super::facts::Facts;
 use super::lives::Lives;
 use super::recipe::{Frozen, NewOptimizer, Recipe};
 use super::{Applied, Declined};
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 
 /// Applies one recipe.
 ///

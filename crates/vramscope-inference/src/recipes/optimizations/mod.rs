@@ -17,7 +17,7 @@ use super::facts::{Facts, Pass};
 use super::lives::{self, Life, Lives};
 use super::replay::at_peak;
 use super::stacks::{Kind, Stacks};
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use crate::shapes::Dims;
 use crate::step_phases::CategoryBytes;
 pub use compare::Changes;

@@ -1,7 +1,7 @@
 //! The calls of a program to the allocator of pinned memory, from its trace.
 
 use super::requests::Asked;
-use crate::findings::Evidence;
+use crate::evidence::Evidence;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_allocator::HostSettings;
 use vramscope_snapshot::{Action, PoolId, PoolIndex, Snapshot};

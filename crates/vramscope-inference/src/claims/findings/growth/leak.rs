@@ -1,0 +1,252 @@
+//! From call stacks that grow to leaks: one for each set of steps.
+
+use super::series::Candidate;
+use super::{Growth, GrowthKind, finding};
+use crate::category::Category;
+use crate::claims::found::{Found, Part, parts};
+use crate::evidence::Evidence;
+use crate::steps::Steps;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+use vramscope_snapshot::{Frame, FrameId, StackId};
+use vramscope_trace::components;
+use vramscope_trace::group_by_key;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_units::Bytes;
+
+/// The fewest call sites of kept activations that are called a graph.
+const MIN_GRAPH_SITES: usize = 4;
+
+/// Candidates that grow in the same steps.
+struct Leak {
+    kind: GrowthKind,
+    every: usize,
+    steps: FxHashSet<usize>,
+    candidates: Vec<Candidate>,
+}
+
+/// Merges candidates that grow in the same steps, and makes a finding of each leak.
+pub(super) async fn merged(
+    cx: Evidence<'_>,
+    steps: &Steps,
+    steady: &Range<usize>,
+    candidates: Vec<Candidate>,
+    budget: &mut Budget,
+) -> Vec<Found<Growth>> {
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let parameters = parameters(cx, budget).await;
+    let mut leaks: Vec<Leak> = Vec::new();
+    for candidate in candidates {
+        budget.charge(candidate.blocks.len() as u64).await;
+        if is_one_model(cx, &candidate, &parameters) {
+            continue;
+        }
+        let grows: FxHashSet<usize> = candidate.series.iter().map(|s| s.0).collect();
+        let same = |leak: &&mut Leak| {
+            let both = leak.steps.intersection(&grows).count();
+            leak.kind == candidate.kind && both * 5 >= (leak.steps.len() + grows.len() - both) * 4
+        };
+        match leaks.iter_mut().find(same) {
+            Some(leak) => {
+                leak.steps.extend(grows);
+                leak.candidates.push(candidate);
+            }
+            None => leaks.push(Leak {
+                kind: candidate.kind,
+                every: candidate.pattern.every,
+                steps: grows,
+                candidates: vec![candidate],
+            }),
+        }
+    }
+    let activations = activations_by_step(cx, steps, budget).await;
+    leaks.into_iter().map(|leak| leak.finding(cx, steps, steady, &activations)).collect()
+}
+
+/// The number of parameters of each size.
+async fn parameters(cx: Evidence<'_>, budget: &mut Budget) -> FxHashMap<u64, usize> {
+    let mut counts = FxHashMap::default();
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            if cx.categories.get(i).category == Category::Parameter {
+                *counts.entry(block.bytes.0).or_default() += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// Optimizers keep at most this many tensors per parameter (Adam with `amsgrad`).
+const MAX_STATES: usize = 3;
+
+/// Whether a candidate is gradients or optimizer state of the model's own parameters, which appear
+/// as layers are unfrozen. There is no more than one set of them.
+fn is_one_model(
+    cx: Evidence<'_>,
+    candidate: &Candidate,
+    parameters: &FxHashMap<u64, usize>,
+) -> bool {
+    let mut sizes: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut sets = 1;
+    for &block in &candidate.blocks {
+        match cx.categories.get(block).category {
+            Category::Gradient => {}
+            Category::OptimizerState => sets = MAX_STATES,
+            _ => return false,
+        }
+        *sizes.entry(cx.trace.blocks[block as usize].bytes.0).or_default() += 1;
+    }
+    sizes.iter().all(|(size, &count)| count <= sets * parameters.get(size).copied().unwrap_or(0))
+}
+
+/// Bytes of activations that each step allocates.
+async fn activations_by_step(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<u64> {
+    let mut bytes = vec![0; steps.whole()];
+    let mut near = 0;
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            near = steps.before_near(block.enters, near);
+            let sum = near.checked_sub(1).and_then(|step| bytes.get_mut(step));
+            if let Some(sum) = sum.filter(|_| is_activation(cx, i)) {
+                *sum += block.bytes.0;
+            }
+        }
+    }
+    bytes
+}
+
+fn is_activation(cx: Evidence<'_>, block: u32) -> bool {
+    cx.categories.get(block).category == Category::Activation
+}
+
+impl Leak {
+    fn finding(
+        self,
+        cx: Evidence<'_>,
+        steps: &Steps,
+        steady: &Range<usize>,
+        activations: &[u64],
+    ) -> Found<Growth> {
+        let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
+        let block = |i: u32| &cx.trace.blocks[i as usize];
+        let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied()).collect();
+        let by_step: Vec<u64> =
+            group_by_key(steps_of).into_iter().map(|(_, bytes)| bytes.iter().sum()).collect();
+        let grows_by: u64 = by_step.iter().sum();
+        let (per_step, total) = match (self.kind, &self.candidates[..]) {
+            (GrowthKind::Kept, _) => {
+                (range(&by_step), blocks().map(|i| block(i).bytes.0).sum::<u64>())
+            }
+            (GrowthKind::Replaced, [only]) => (only.pattern.per_step(), by_step.iter().sum()),
+            (GrowthKind::Replaced, _) => (range(&by_step), by_step.iter().sum()),
+        };
+        let mut grown: Vec<usize> =
+            blocks().filter_map(|i| steps.before(block(i).enters).checked_sub(1)).collect();
+        grown.sort_unstable();
+        grown.dedup();
+        let parts = parts(blocks().map(|i| (block(i).stack, block(i).bytes.0)));
+        let sites: FxHashSet<u64> =
+            parts.iter().map(|part| cx.sites.get(part.stack).site_hash).collect();
+        let kept = blocks().filter(|&i| is_activation(cx, i)).map(|i| block(i).bytes.0);
+        let kept: u64 = kept.sum();
+        let is_graph = self.kind == GrowthKind::Kept
+            && kept * 2 > total
+            && (sites.len() >= MIN_GRAPH_SITES || self.keeps_inner_results(cx, steps));
+        let activations = is_graph.then(|| {
+            let of_steps: u64 = grown.iter().filter_map(|&step| activations.get(step)).sum();
+            let count = grown.len().max(1) as u64;
+            (Bytes(kept / count), Bytes(of_steps / count))
+        });
+        let common = common_frames(cx, &parts);
+        let is_queue = self.candidates.iter().any(|c| c.is_queue);
+        let mean = grows_by / by_step.len().max(1) as u64;
+        let facts = Growth {
+            kind: self.kind,
+            per_step,
+            every: self.every,
+            steps: if self.kind == GrowthKind::Kept {
+                // The last one may be in no whole step.
+                (total.saturating_mul(2) / mean.max(1)).div_ceil(2) as usize
+            } else {
+                by_step.len()
+            },
+            per_1000_steps: Bytes(grows_by.saturating_mul(1000) / steady.len().max(1) as u64),
+            rate: Bytes(mean / self.every.max(1) as u64),
+            is_queue,
+            total: Bytes(total),
+            at: common.at,
+            called_from: common.called_from,
+            sites: sites.len(),
+            activations,
+            repeats: !steps.are_training(),
+            is_cache: blocks().all(|i| cx.categories.get(i).category == Category::Cache),
+            is_model_state: blocks().all(|i| {
+                matches!(
+                    cx.categories.get(i).category,
+                    Category::Gradient | Category::OptimizerState
+                )
+            }),
+        };
+        let hash = cx.hash(parts.first().map_or(StackId::EMPTY, |part| part.stack));
+        let allocs = || blocks().filter_map(|i| block(i).alloc_event()).map(|e| e.0);
+        let phase = allocs().next().and_then(|event| cx.phase_at(event));
+        let mut found = finding(cx, &hash, allocs().collect(), facts);
+        found.common.phase = phase.filter(|_| allocs().all(|event| cx.phase_at(event) == phase));
+        found.common.blocks = blocks().count() as u32;
+        found.common.parts = parts;
+        found
+    }
+}
+
+impl Leak {
+    /// Whether one call of a line keeps several blocks of unlike sizes, in each step that grows. A
+    /// list of outputs has one of them: the graph of the output keeps the others.
+    fn keeps_inner_results(&self, cx: Evidence<'_>, steps: &Steps) -> bool {
+        let mut kept: Vec<((StackId, u64), usize)> = Vec::new();
+        for &i in self.candidates.iter().flat_map(|c| &c.blocks) {
+            let block = &cx.trace.blocks[i as usize];
+            if is_activation(cx, i) && cx.runs_module(block.stack) {
+                kept.push(((block.stack, block.bytes.0), steps.before(block.enters)));
+            }
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        // The last step may not be whole.
+        let recurs = |group: &[((StackId, u64), usize)]| group.len() + 1 >= self.steps.len();
+        let recurring: Vec<StackId> =
+            kept.chunk_by(|a, b| a.0 == b.0).filter(|g| recurs(g)).map(|g| g[0].0.0).collect();
+        recurring.windows(2).any(|pair| pair[0] == pair[1])
+    }
+}
+
+fn range(by_step: &[u64]) -> (Bytes, Bytes) {
+    let bytes = || by_step.iter().copied();
+    (Bytes(bytes().min().unwrap_or(0)), Bytes(bytes().max().unwrap_or(0)))
+}
+
+/// The frames that the call stacks of a leak share.
+struct CommonFrames {
+    at: Option<Frame>,
+    called_from: Option<Frame>,
+}
+
+/// The innermost frames that the largest parts share.
+fn common_frames(cx: Evidence<'_>, parts: &[Part]) -> CommonFrames {
+    let common = cx.common_frames(parts);
+    let at = common.last().copied();
+    let program = common.iter().rev().copied().find(|&f| !is_package(cx, f));
+    CommonFrames {
+        at: at.map(|f| cx.snapshot.frame(f)),
+        called_from: program.filter(|&f| Some(f) != at).map(|f| cx.snapshot.frame(f)),
+    }
+}
+
+/// Whether a frame belongs to an installed package.
+fn is_package(cx: Evidence<'_>, frame: FrameId) -> bool {
+    let file = cx.snapshot.text(cx.snapshot.frame(frame).file);
+    components(&file).iter().any(|folder| folder.ends_with("-packages"))
+}

@@ -1,0 +1,116 @@
+//! The kinds of findings and their names: one list.
+
+use serde::{Deserialize, Serialize};
+
+/// What a finding is about. Findings of two ranks about one thing are one finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The device: one cause, wherever each rank was.
+    Device,
+    /// What its id names: a pool, a stream, who returns memory.
+    Id,
+    /// Blocks of a call site.
+    Blocks,
+    /// A rank beside others.
+    Rank,
+}
+
+/// Declares the kinds: name in JSON, name on the page, what it is about.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident: $name:literal, $label:literal, $about:ident;)*) => {
+        /// The kinds of findings.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+        #[serde(rename_all = "snake_case")]
+        pub enum FindingKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl FindingKind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The name in JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// The name on the page.
+            pub fn label(self) -> &'static str {
+                match self { $(Self::$kind => $label,)* }
+            }
+
+            /// What a finding of the kind is about.
+            pub fn about(self) -> About {
+                match self { $(Self::$kind => About::$about,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Allocations that failed, from one cause.
+    Oom: "oom", "Out of memory", Device;
+    /// Live bytes that grow from training step to training step.
+    Growth: "growth", "Growth", Blocks;
+    /// Growth that a later moment gives back in bulk: reference cycles until Python collects them.
+    Cycle: "cycle", "Reference cycles", Blocks;
+    /// Gradients of the last update that stay live through the next forward pass.
+    GradientsHeld: "gradients_held", "Gradients held", Blocks;
+    /// Memory that stays live although its successor is already allocated, or its copy is.
+    HeldTooLong: "held_too_long", "Held too long", Blocks;
+    /// Autograd graphs that no backward pass uses: evaluation or inference without `no_grad`.
+    NoGrad: "no_grad", "Graph without backward", Blocks;
+    /// What alone sets the peak: one step, the making of the model, an evaluation, results of each
+    /// pass.
+    PeakCause: "peak_cause", "Cause of the peak", Blocks;
+    /// A rank that holds far more than the other ranks of its run.
+    RankSkew: "rank_skew", "Rank skew", Rank;
+    /// More memory reserved than needed.
+    Reserved: "reserved", "Reserved, not needed", Device;
+    /// Free memory in a pool or of a stream that the requests in need cannot use.
+    StrandedPool: "stranded_pool", "Stranded pool", Id;
+    /// Frees that wait for another stream before their memory can be reused.
+    PendingFree: "pending_free", "Pending frees", Device;
+    /// Segments released to the driver and reserved again.
+    Churn: "churn", "Churn", Id;
+    /// Memory at the peak of a traced step that no operation uses again.
+    DeadAtPeak: "dead_at_peak", "Never read again", Blocks;
+    /// Pinned host memory that is of no use: rounding, outgrown sizes, blocks that nothing uses.
+    Pinned: "pinned", "Pinned, of no use", Id;
+}
+
+impl FindingKind {
+    /// The kind with this name in JSON.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}
+
+/// How the numbers of a finding were obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The file has them.
+    Recorded,
+    /// They follow from the file without a guess.
+    Exact,
+    /// They rest on a guess that the finding names.
+    Estimate,
+}
+
+impl Basis {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Exact => "exact",
+            Self::Estimate => "estimate",
+        }
+    }
+}

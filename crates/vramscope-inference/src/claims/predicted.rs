@@ -1,0 +1,187 @@
+//! What replays say about claims: the records that doors show.
+
+use crate::recipes::{Outcome, Rest};
+use crate::what_if::SimulatedBasis;
+use serde::{Deserialize, Serialize};
+use vramscope_units::Bytes;
+
+/// A change of a run, and what the model says about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Simulated {
+    /// What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
+    pub change: String,
+    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
+    pub conf: String,
+    /// For a failed allocation: whether the run goes through this point. Null for other findings.
+    pub fits: Option<bool>,
+    /// The bytes that are missing; null for findings that are not about a failed allocation.
+    pub short_by: Option<Bytes>,
+    /// The peak of `reserved_bytes`; when memory runs out, until then.
+    pub reserved_peak: Bytes,
+    /// The memory that PyTorch must have for the run to go through; null if it was not searched.
+    pub least_device_memory: Option<Bytes>,
+    /// How the numbers were obtained.
+    pub basis: SimulatedBasis,
+    /// What differs. Only words need it, where the record is made.
+    #[serde(skip)]
+    pub kind: ChangeKind,
+    /// The settings that the change sets. Only words need them, too.
+    #[serde(skip)]
+    pub with: Vec<String>,
+    /// The settings of the recording that the change drops.
+    #[serde(skip)]
+    pub without: Vec<String>,
+    /// The change as a text of a question of what-if.
+    #[serde(skip)]
+    pub question: String,
+}
+
+/// What a [`Simulated`] changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// Nothing.
+    #[default]
+    AsRecorded,
+    /// Expandable segments are on.
+    Expandable,
+    /// Other settings of the allocator.
+    Settings,
+}
+
+impl Simulated {
+    /// The missing bytes.
+    pub fn short(&self) -> Option<Bytes> {
+        self.short_by.filter(|_| self.fits == Some(false))
+    }
+}
+
+/// What replays say about a finding.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Predicted {
+    /// The allocator's model of the run as recorded, then of other settings.
+    pub simulated: Vec<Simulated>,
+    /// Replayed changes: those with which a failed run fits, or those that remove a leak, graphs
+    /// without a backward pass, or memory that is never read again.
+    pub fixes: Vec<Fix>,
+    /// Known causes whose cures do not suffice alone, after a failure.
+    pub looks: Vec<Look>,
+    /// Of a failure whose step cannot be completed: what PyTorch must have for the part that is in
+    /// the file.
+    pub at_least: Option<Bytes>,
+    /// Of growth: the further steps after which these bytes, all that PyTorch can have, are full.
+    pub full_after: Option<(u64, Bytes)>,
+}
+
+/// A change, and whether the run goes through with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Fix {
+    /// What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
+    pub text: String,
+    /// The change as `vramscope what-if --apply` takes it; empty for settings alone.
+    pub recipe: String,
+    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
+    pub conf: Option<String>,
+    /// Whether the run goes through.
+    pub outcome: Outcome,
+    /// What PyTorch must have for the run to go through.
+    pub needs_bytes: Bytes,
+    /// The bytes that are missing at least; null unless `outcome` is `short`.
+    pub short_by: Option<Bytes>,
+    /// What the peak of `active_bytes` loses.
+    pub saving_bytes: Bytes,
+    /// What it costs.
+    pub cost: Cost,
+    /// The part of the run that was replayed.
+    pub covers: Covers,
+    /// The measured error of the peak, in percent; null where nothing but settings changes.
+    pub error_percent: Option<f64>,
+    /// The line that changes: `gpt.py:44`; null where it is not known.
+    #[serde(default)]
+    pub site: Option<String>,
+    /// `text` with settings as they are written, without the variable. Only words need it, where
+    /// the record is made.
+    #[serde(skip)]
+    pub short: String,
+}
+
+/// A known cause of memory that the file shows, and its cure. The cure alone does not suffice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Look {
+    /// The cause and its cure: `attention scores: scaled_dot_product_attention`.
+    pub text: String,
+    /// What the peak of `active_bytes` loses, replayed.
+    pub bytes: Bytes,
+    /// The line: `gpt.py:18`; null where it is not known.
+    pub site: Option<String>,
+    /// The change as `vramscope what-if --apply` takes it.
+    pub recipe: String,
+}
+
+/// The part of the run that a replay covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// The recorded run, and three steps more where one failed.
+    Run,
+    /// The rest of the failed step as the file lets one conclude it, and a further step.
+    Step,
+    /// The failed request: what comes after is not known.
+    Request,
+}
+
+impl Covers {
+    /// The part that a completion of the failed step covers.
+    pub fn of(rest: Rest) -> Self {
+        match rest {
+            Rest::Whole | Rest::Repeated => Self::Run,
+            Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation => Self::Step,
+            Rest::Unknown => Self::Request,
+        }
+    }
+}
+
+/// What a change costs, least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Cost {
+    /// An environment variable.
+    Setting,
+    /// A line of the program, without a loss.
+    Edit,
+    /// Computing time.
+    Time,
+    /// Precision of numbers.
+    Precision,
+    /// A smaller batch: other results, or more steps.
+    Batch,
+}
+
+impl Cost {
+    /// The cost in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Setting => "setting",
+            Self::Edit => "edit",
+            Self::Time => "time",
+            Self::Precision => "precision",
+            Self::Batch => "batch",
+        }
+    }
+}
+
+impl Predicted {
+    /// The first change that fits.
+    pub fn best(&self) -> Option<&Fix> {
+        self.fixes.iter().find(|fix| fix.outcome == Outcome::Fits)
+    }
+}
