@@ -146,6 +146,23 @@ fn a_rank_with_other_stacks_at_the_same_sites_is_found_by_the_matrix() {
     assert_eq!(rank_skew(&ranks), []);
 }
 
+/// The finding and the matrix had rules of their own: the median had to be exceeded by half of it.
+#[test]
+fn a_third_more_at_one_call_site_is_found_by_one_rule() {
+    let mut ranks = run();
+    for (index, facts) in ranks.iter_mut().enumerate() {
+        hold(facts, 99, if index == 5 { 160 } else { 120 } * MIB, Category::Unknown);
+        facts.by_site = (facts.by_stack.iter()).map(|s| (s.site.clone(), s.bytes)).collect();
+    }
+    let (index, finding) = only(&ranks);
+    assert_eq!((index, &finding.cause), (5, &SkewCause::Held));
+    assert_eq!((finding.excess(), finding.usual), (Bytes(40 * MIB), Bytes(120 * MIB)));
+    let matrix = rank_matrix(&ranks.iter().collect::<Vec<_>>());
+    let [outlier] = &matrix.outliers[..] else { panic!("{:?}", matrix.outliers) };
+    assert_eq!(matrix.columns[outlier.column].rank, 5);
+    assert_eq!((outlier.bytes, outlier.usual), (160 * MIB, 120 * MIB));
+}
+
 #[test]
 fn a_larger_batch_and_a_leak_on_one_rank_are_two_findings() {
     let mut ranks = run();

@@ -126,6 +126,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sentences_go_on_and_call_sites_stay() {
+        assert_eq!(Sentence::new("Out of memory: 1").going_on(), "out of memory: 1");
+        assert_eq!(Sentence::new("49 MiB more").going_on(), "49 MiB more");
+        let site = Sentence::default().site("Train.py:40 main", None);
+        assert_eq!(site.clone().text(" keeps it").going_on(), "Train.py:40 main keeps it");
+        assert_eq!(Sentence::default().and(site).going_on(), "Train.py:40 main");
+    }
+
+    #[test]
     fn neighboring_plain_texts_are_one_part() {
         let place = Sentence::new(" in ").filter("forward", "phase:forward".to_owned());
         let sentence = Sentence::new("Out of memory")
