@@ -11,7 +11,6 @@ mod claims;
 mod compare;
 mod evidence;
 mod ledger;
-mod rank_matrix;
 mod recipes;
 mod shapes;
 mod step_floors;
@@ -28,24 +27,25 @@ pub use claims::findings::{
     Aftermath, AlgorithmSearch, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle, DeadAtPeak,
     Facts, Finding, GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, NoGrad,
     OomStory, OutOfReach, Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth,
-    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite,
-    StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, rank_why, rank_words,
+    RankSkew, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool, Verdict,
+    blind_spots, findings, rank_skew, rank_why, rank_words,
 };
 pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
 pub use claims::{
     About, Basis, ChangeKind, Claim, Common, Cost, Covers, Exhibit, FindingId, FindingKind, Fix,
     Found, Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
-    Simulated, Spot, SpotWhat, Words, is_detail, peak_parts, plain, site_filter,
+    Simulated, Spot, SpotWhat, Words, at_or_with, is_detail, lower_first, peak_parts, plain,
+    site_filter,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
+pub use evidence::ranks::{
+    ALIKE_PARTS, CallSite, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix,
+    RankOutlier, RankStack, median, rank_matrix, rank_runs,
+};
 pub use evidence::{Evidence, Materiality, MemoryUse, slot_of_reserved_peak};
 pub use ledger::{
     CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy,
     WorkspaceOfStream,
-};
-pub use rank_matrix::{
-    ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
-    median, rank_matrix,
 };
 pub use recipes::{
     Applied, AutocastChange, ChangedAnswer, ChangedRun, Changes, Checkpointed, Declined, EditAt,

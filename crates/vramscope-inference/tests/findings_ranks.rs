@@ -1,7 +1,8 @@
 //! Rank skew on hand-made figures, one cause at a time.
 
 use vramscope_inference::{
-    Basis, Category, FindingKind, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_skew,
+    Basis, CallSite, Category, FindingKind, RankFacts, RankSkew, RankStack, Severity, SkewCause,
+    rank_skew,
 };
 use vramscope_units::Bytes;
 
@@ -32,7 +33,7 @@ fn run() -> Vec<RankFacts> {
 
 /// Adds live memory at the peak.
 fn hold(rank: &mut RankFacts, line: u64, bytes: u64, category: Category) {
-    let site = format!("train.py:{line} step");
+    let site = CallSite { name: format!("train.py:{line} step"), has_frame: true };
     match rank.by_stack.iter_mut().find(|stack| stack.hash == line) {
         Some(stack) => stack.bytes += bytes,
         None => {
@@ -115,7 +116,7 @@ fn what_has_no_frames_does_not_hide_longer_sequences() {
         let bytes = if index == 2 { 930 } else { 630 };
         hold(facts, 77, bytes * MIB, Category::Activation);
         let stack = facts.by_stack.iter_mut().find(|stack| stack.hash == 77);
-        stack.expect("it was added").site = "(backward, no Python frames)".to_owned();
+        stack.expect("it was added").site.has_frame = false;
     }
     let (index, finding) = only(&ranks);
     let SkewCause::Batch { percent, .. } = finding.cause else { panic!("{finding:?}") };
@@ -138,11 +139,28 @@ fn a_rank_with_other_stacks_at_the_same_sites_is_found_by_the_matrix() {
     assert_eq!((index, &finding.cause), (1, &SkewCause::Held));
     assert_eq!((finding.bytes, finding.usual), (Bytes(500 * MIB), Bytes(20 * MIB)));
     assert_eq!(finding.category, Some(Category::Activation));
-    let sites: Vec<_> = finding.sites.iter().map(|site| (site.hash, &*site.site)).collect();
+    let sites: Vec<_> = finding.sites.iter().map(|site| (site.hash, &*site.site.name)).collect();
     assert_eq!(sites, [(1050, "train.py:50 step")]);
     // At another moment the rank would peak as the others do.
     ranks[1].requested_peak -= 400 * MIB;
     assert_eq!(rank_skew(&ranks), []);
+}
+
+/// The finding and the matrix had rules of their own: the median had to be exceeded by half of it.
+#[test]
+fn a_third_more_at_one_call_site_is_found_by_one_rule() {
+    let mut ranks = run();
+    for (index, facts) in ranks.iter_mut().enumerate() {
+        hold(facts, 99, if index == 5 { 160 } else { 120 } * MIB, Category::Unknown);
+        facts.by_site = (facts.by_stack.iter()).map(|s| (s.site.clone(), s.bytes)).collect();
+    }
+    let (index, finding) = only(&ranks);
+    assert_eq!((index, &finding.cause), (5, &SkewCause::Held));
+    assert_eq!((finding.excess(), finding.usual), (Bytes(40 * MIB), Bytes(120 * MIB)));
+    let matrix = rank_matrix(&ranks.iter().collect::<Vec<_>>());
+    let [outlier] = &matrix.outliers[..] else { panic!("{:?}", matrix.outliers) };
+    assert_eq!(matrix.columns[outlier.column].rank, 5);
+    assert_eq!((outlier.bytes, outlier.usual), (160 * MIB, 120 * MIB));
 }
 
 #[test]

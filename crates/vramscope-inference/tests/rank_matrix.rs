@@ -1,13 +1,18 @@
 //! The matrix of call sites and ranks on hand-made runs with known stages and outliers.
 
-use vramscope_inference::{RankFacts, RankMatrix, rank_matrix};
+use vramscope_inference::{CallSite, RankFacts, RankMatrix, rank_matrix};
 
 const MIB: u64 = 1 << 20;
 
+fn site(name: &str) -> CallSite {
+    CallSite { name: name.to_owned(), has_frame: true }
+}
+
 /// A rank that holds `sites`: line and MiB.
 fn rank(rank: u32, sites: &[(u32, u64)]) -> RankFacts {
-    let by_site: Vec<(String, u64)> =
-        sites.iter().map(|&(line, mib)| (format!("train.py:{line} step"), mib * MIB)).collect();
+    let by_site: Vec<(CallSite, u64)> = (sites.iter())
+        .map(|&(line, mib)| (site(&format!("train.py:{line} step")), mib * MIB))
+        .collect();
     RankFacts {
         rank: Some(rank),
         requested_peak: by_site.iter().map(|site| site.1).sum(),
@@ -45,7 +50,7 @@ fn clusters(matrix: &RankMatrix) -> Vec<Vec<u32>> {
 
 /// Bytes at a call site by rank, in MiB.
 fn cells(matrix: &RankMatrix, line: u32) -> Vec<(u32, u64)> {
-    let site = format!("train.py:{line} step");
+    let site = site(&format!("train.py:{line} step"));
     let row = matrix.rows.iter().find(|row| row.site == site).expect("a row");
     let mut cells: Vec<(u32, u64)> =
         matrix.columns.iter().zip(&row.bytes).map(|(c, &bytes)| (c.rank, bytes / MIB)).collect();
@@ -63,7 +68,7 @@ fn like_ranks_are_one_cluster_without_outliers() {
     let rows: Vec<(&str, u64, u64, u64)> = found
         .rows
         .iter()
-        .map(|row| (row.site.as_str(), row.median / MIB, row.max / MIB, row.deviation / MIB))
+        .map(|row| (row.site.name.as_str(), row.median / MIB, row.max / MIB, row.deviation / MIB))
         .collect();
     assert_eq!(
         rows,
@@ -105,13 +110,14 @@ fn a_rank_that_holds_more_is_an_outlier_of_its_cluster() {
     // Rank 0 is the one that groups begin with.
     for odd in [0, 5] {
         let mut ranks: Vec<RankFacts> = (0..16).map(|i| staged(i, i / 8, 2)).collect();
-        ranks[odd].by_site.push(("eval.py:7 keep".to_owned(), 480 * MIB));
+        ranks[odd].by_site.push((site("eval.py:7 keep"), 480 * MIB));
         ranks[odd].requested_peak += 480 * MIB;
         let found = matrix(&ranks);
         assert_eq!(clusters(&found), [(0..8).collect::<Vec<u32>>(), (8..16).collect()]);
         let [outlier] = &found.outliers[..] else { panic!("{:?}", found.outliers) };
         assert_eq!(found.columns[outlier.column].rank, odd as u32);
-        let sites: Vec<&str> = outlier.rows.iter().map(|&row| &*found.rows[row].site).collect();
+        let sites: Vec<&str> =
+            outlier.rows.iter().map(|&row| &*found.rows[row].site.name).collect();
         assert_eq!(sites, ["eval.py:7 keep"]);
         assert_eq!((outlier.bytes, outlier.usual, outlier.others), (480 * MIB, 0, 7));
         // It is compared with a usual rank, and no rank is compared with it.
@@ -200,7 +206,7 @@ fn a_thousand_ranks_with_many_call_sites_each_are_compared() {
     let sizes: Vec<usize> = found.clusters.iter().map(|cluster| cluster.ranks.len()).collect();
     assert_eq!(sizes, [256; 4]);
     assert_eq!((found.rows.len(), found.omitted), (128, 501 - 128));
-    assert_eq!(found.rows[0].site, "train.py:7777 step");
+    assert_eq!(found.rows[0].site.name, "train.py:7777 step");
     let [outlier] = &found.outliers[..] else { panic!("{:?}", found.outliers) };
     assert_eq!(found.columns[outlier.column].rank, 700);
     assert_eq!((outlier.usual, outlier.others), (0, 255));

@@ -6,6 +6,7 @@
 //! 10,000 ranks is shown and compared without any of its snapshots.
 
 mod make;
+mod sites;
 mod told;
 
 pub(crate) use make::sites_at;
@@ -20,7 +21,7 @@ use crate::summary::{BandSummary, OomSummary};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use vramscope_inference::{BlindSpot, Category, FindingKind, RankFacts, RankStack};
+use vramscope_inference::{BlindSpot, CallSite, Category, FindingKind, RankFacts, RankStack};
 use vramscope_units::{Bytes, Events, Iteration, PeakEvent};
 
 /// The columns of a card's curve.
@@ -172,7 +173,9 @@ pub struct StepBytes {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Names {
     /// The call sites.
-    pub sites: Vec<String>,
+    #[serde(with = "sites")]
+    #[cfg_attr(feature = "typescript", ts(as = "Vec<String>"))]
+    pub sites: Vec<CallSite>,
     /// The call stacks.
     pub stacks: Vec<NamedStack>,
 }
@@ -198,6 +201,10 @@ pub struct CardFinding {
     pub headline: String,
     /// The step and phase in words; empty if neither is known.
     pub place: String,
+    /// Whether the title begins with a call site. Absent means no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub begins_with_site: bool,
 }
 
 impl Names {
@@ -205,7 +212,7 @@ impl Names {
     ///
     /// # Panics
     /// A card was not checked to refer to these names.
-    pub fn site(&self, index: u32) -> &str {
+    pub fn site(&self, index: u32) -> &CallSite {
         &self.sites[index as usize]
     }
 
@@ -283,7 +290,7 @@ impl Card {
             (Names::default(), FxHashMap::default(), FxHashMap::default());
         let mut site_of = |own: &mut Names, site: u32| {
             *sites.entry(site).or_insert_with(|| {
-                own.sites.push(names.site(site).to_owned());
+                own.sites.push(names.site(site).clone());
                 own.sites.len() as u32 - 1
             })
         };
@@ -335,7 +342,7 @@ impl Card {
             let named = names.stack(of.stack);
             RankStack {
                 hash: named.hash,
-                site: names.site(named.site).to_owned(),
+                site: names.site(named.site).clone(),
                 bytes: of.bytes.0,
                 category: of.category,
                 is_told: of.is_found,
@@ -348,7 +355,7 @@ impl Card {
             reserved_peak: self.peak(BandKind::Reserved),
             by_stack: self.stacks.iter().map(stack).collect(),
             by_site: (self.sites.iter())
-                .map(|of| (names.site(of.site).to_owned(), of.bytes.0))
+                .map(|of| (names.site(of.site).clone(), of.bytes.0))
                 .collect(),
             by_category: self.categories.iter().map(|of| (of.category, of.bytes.0)).collect(),
             findings: findings

@@ -8,6 +8,7 @@ use crate::findings::FindingRecord;
 use crate::peak::BandKind;
 use crate::sidecar::Sidecar;
 use crate::target::Target;
+use crate::text::place_if_known;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::FindingKind;
 use vramscope_snapshot::HOST;
@@ -231,10 +232,10 @@ fn place_of(failure: Option<&FindingRecord>, steps: usize, ran: Option<&str>) ->
         (None, Some(step)) => format!(" in step {step}"),
         (None, None) => String::new(),
     };
-    let site = failure.and_then(|failure| failure.place.as_ref()).map(|place| place.site.as_str());
+    let place = failure.and_then(|failure| failure.place.as_ref());
     // The function is in the finding below.
-    let line = site.and_then(|site| site.split(' ').next()).filter(|line| !line.is_empty());
-    let at = line.or(ran).map(|line| format!(" at {line}"));
+    let line = place.and_then(|place| place_if_known(&place.file, place.line));
+    let at = line.or(ran.map(str::to_owned)).map(|line| format!(" at {line}"));
     format!("{}{step}{}", phase.unwrap_or_default(), at.unwrap_or_default())
 }
 

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::Hash;
 use vramscope_inference::{
-    About, Basis, Facts, Finding, FindingId, FindingKind, Fix, Look, Phase, Phrase, Predicted,
-    RankFacts, RankSkew, Severity, Simulated, Words, headline, rank_skew, rank_why, rank_words,
-    site_filter,
+    About, Basis, CallSite, Facts, Finding, FindingId, FindingKind, Fix, Look, Phase, Phrase,
+    Predicted, RankFacts, RankSkew, Sentence, Severity, Simulated, Words, headline, rank_skew,
+    rank_why, rank_words,
 };
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
@@ -122,15 +122,19 @@ pub struct FindingPlace {
 
 impl FindingPlace {
     /// The place of which the call site alone is known.
-    fn of_site(site: &str) -> Self {
+    fn of_site(site: String) -> Self {
         Self {
-            site: site.to_owned(),
+            site,
             note: String::new(),
             file: String::new(),
             line: 0,
             source: None,
             what: String::new(),
         }
+    }
+
+    fn call_site(&self) -> CallSite {
+        CallSite { name: self.site.clone(), has_frame: true }
     }
 }
 
@@ -155,9 +159,12 @@ pub struct FindingChild {
 pub struct FindingEntry {
     /// The record.
     pub record: FindingRecord,
-    /// The rank or ranks before the headline: `rank 3: `. Empty for a file without other ranks.
+    /// The rank or ranks before the title: `rank 3: `. Empty for a file without other ranks.
     #[serde(skip)]
     pub owner: String,
+    /// The title without a rank.
+    #[serde(skip)]
+    pub title: Sentence,
     /// The finding in one sentence, with its nouns as links, without a rank.
     #[serde(skip)]
     pub headline: Vec<Phrase>,
@@ -295,8 +302,8 @@ fn entries<'a>(
         let action = holders::advised(&told, action);
         let holders = told.into_iter().map(|told| told.holder).collect();
         let mut place = claim.spot(&scene).map(|spot| place::of_spot(target, spot));
-        let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));
-        let title = title.plain();
+        let headline =
+            headline(title.clone(), place.as_ref().map(FindingPlace::call_site).as_ref());
         // What replays say is a list of its own.
         let all = std::iter::once(action.clone()).filter(|action| !action.is_empty());
         let all = all.chain(fixes::sentences(&predicted.fixes)).collect::<Vec<_>>().join(" ");
@@ -321,7 +328,7 @@ fn entries<'a>(
             path: target.path.to_owned(),
             rank: crate::rank_of(target.path),
             device: finding.device,
-            title,
+            title: title.plain(),
             text,
             action,
             place,
@@ -344,6 +351,7 @@ fn entries<'a>(
         };
         FindingEntry {
             owner: String::new(),
+            title,
             headline: headline.into_phrases(),
             advice,
             other_moments: 0,
@@ -357,15 +365,20 @@ fn entries<'a>(
 
 /// The findings that a card of an index has with their texts.
 pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
-    let entry = |CardFinding { record, headline, .. }: &CardFinding| FindingEntry {
-        owner: String::new(),
-        headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
-        advice: record.action.clone(),
-        other_moments: 0,
-        frames: Vec::new(),
-        stack: None,
-        record: record.clone(),
-    };
+    let entry =
+        |CardFinding { record, headline, begins_with_site, .. }: &CardFinding| FindingEntry {
+            owner: String::new(),
+            title: match begins_with_site {
+                true => Sentence::default().site(&record.title, None),
+                false => Sentence::new(&record.title),
+            },
+            headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
+            advice: record.action.clone(),
+            other_moments: 0,
+            frames: Vec::new(),
+            stack: None,
+            record: record.clone(),
+        };
     findings.iter().map(entry).collect()
 }
 
@@ -374,10 +387,10 @@ pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
 pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) -> FindingEntry {
     let mut children: Vec<FindingChild> = Vec::new();
     for site in &skew.sites {
-        match children.iter_mut().find(|child| child.site == site.site) {
+        match children.iter_mut().find(|child| child.site == site.site.name) {
             Some(child) => child.bytes.0 += site.excess.0,
             None => children.push(FindingChild {
-                site: site.site.clone(),
+                site: site.site.name.clone(),
                 bytes: site.excess,
                 blocks: Blocks(0),
             }),
@@ -388,7 +401,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     let (sites, children) = sites_of(children);
     let Words { title, text, action } = rank_words(skew);
     let place = place::of_ranks(&frames);
-    let headline = headline(title.clone(), sites.first().map(String::as_str));
+    let headline = headline(title.clone(), main_site(skew, &sites));
     let record = FindingRecord {
         id: skew.id.clone(),
         kind: FindingKind::RankSkew,
@@ -419,6 +432,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     };
     FindingEntry {
         owner: String::new(),
+        title,
         headline: headline.into_phrases(),
         advice: record.action.clone(),
         other_moments: 0,
@@ -426,6 +440,11 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         frames,
         stack: None,
     }
+}
+
+/// The first of the call sites of a record.
+fn main_site<'a>(skew: &'a RankSkew, sites: &[String]) -> Option<&'a CallSite> {
+    skew.sites.iter().map(|of| &of.site).find(|site| Some(&site.name) == sites.first())
 }
 
 /// The call sites of a record, and its children. A single call site has no children.
@@ -512,8 +531,9 @@ pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
         let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
         let mut entry = of_ranks(&rank.path, &skew, frames);
         // A card of an index has no frames.
-        if let (None, Some(site)) = (&entry.record.place, entry.record.sites.first()) {
-            entry.record.place = site_filter(site).map(|_| FindingPlace::of_site(site));
+        if entry.record.place.is_none() {
+            let site = main_site(&skew, &entry.record.sites).filter(|site| site.has_frame);
+            entry.record.place = site.map(|site| FindingPlace::of_site(site.name.clone()));
         }
         entry.owner = entry.record.rank.map(rank_owner).unwrap_or_default();
         (entry, None)
@@ -560,12 +580,12 @@ impl FindingEntry {
     pub(crate) fn of_moment(mut self, others: usize) -> Self {
         self.other_moments = others;
         let name = file_name(&self.record.path);
-        self.owner = match others {
+        let dumps = match others {
             0 => return self,
             1 => format!("{name} and 1 more moment: "),
             _ => format!("{name} and {} more moments: ", grouped(others as u64)),
         };
-        self.record.title.insert_str(0, &self.owner);
+        self.record.title.insert_str(0, &dumps);
         self
     }
 }

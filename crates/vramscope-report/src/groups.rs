@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use vramscope_inference::Category;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{NoStack, name_hash};
+use vramscope_trace::{NoStack, frame_parts, name_hash};
 
 /// What the blocks of a group have in common, beside their category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,10 +160,9 @@ impl Group {
             Name::Category => vec![text::category(self.category).to_owned()],
             Name::NoStack(why) => vec![text::no_stack(why).to_owned()],
             Name::Line(frame) => {
-                let label = text::label_of(snapshot, frame);
-                let place = text::place_of(snapshot, frame);
-                let short = place.filter(|place| label.starts_with(place) && *place != label);
-                std::iter::once(label).chain(short).collect()
+                let [name, file] = [frame.name, frame.file].map(|text| snapshot.text(text));
+                let place = frame_parts(&name, &file, frame.line).0;
+                std::iter::once(text::label_of(snapshot, frame)).chain(place).collect()
             }
             Name::File(frame) => {
                 text::place_of(snapshot, Frame { line: 0, ..frame }).into_iter().collect()

@@ -2,10 +2,9 @@
 
 use crate::card::Card;
 use serde::Serialize;
-use vramscope_inference::site_filter;
 use vramscope_inference::{
-    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier, median,
-    rank_matrix, rank_runs,
+    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier,
+    at_or_with, median, rank_matrix, rank_runs,
 };
 use vramscope_units::{Bytes, grouped};
 
@@ -164,7 +163,7 @@ fn record(matrix: &RankMatrix, row: &MatrixRow) -> RowRecord {
     };
     let most = matrix.columns.iter().zip(&row.bytes).filter(|(_, bytes)| **bytes == row.max);
     RowRecord {
-        site: row.site.clone(),
+        site: row.site.name.clone(),
         median: row.median,
         max: row.max,
         max_rank: most.map(|(column, _)| column.rank).min().unwrap_or_default(),
@@ -180,7 +179,7 @@ fn outlier(matrix: &RankMatrix, of: &RankOutlier) -> OutlierRecord {
         bytes: of.bytes,
         median: of.usual,
         others: of.others,
-        sites: of.rows.iter().map(|&row| matrix.rows[row].site.clone()).collect(),
+        sites: of.rows.iter().map(|&row| matrix.rows[row].site.name.clone()).collect(),
         text: outlier_text(matrix, of),
     }
 }
@@ -217,9 +216,7 @@ pub fn sentences(matrix: &RankMatrix) -> Vec<String> {
 
 /// `Rank 3 holds 233.3 MiB at train.py:88 step; the median of the other 7 ranks is 0 B.`
 pub fn outlier_text(matrix: &RankMatrix, of: &RankOutlier) -> String {
-    let site = of.rows.first().map_or("", |&row| matrix.rows[row].site.as_str());
-    // Memory without a call stack is named by the reason: `(before recording)`.
-    let at = if site_filter(site).is_some() { "at" } else { "with" };
+    let site = of.rows.first().map_or_else(String::new, |&row| at_or_with(&matrix.rows[row].site));
     let more = match of.rows.len() {
         0 | 1 => String::new(),
         2 => " and 1 more call site".to_owned(),
@@ -227,7 +224,7 @@ pub fn outlier_text(matrix: &RankMatrix, of: &RankOutlier) -> String {
     };
     let of_cluster = if matrix.clusters.len() > 1 { " of its cluster" } else { "" };
     format!(
-        "Rank {} holds {} {at} {site}{more}; the median of the other {} ranks{of_cluster} is {}.",
+        "Rank {} holds {} {site}{more}; the median of the other {} ranks{of_cluster} is {}.",
         matrix.columns[of.column].rank,
         Bytes(of.bytes),
         grouped(of.others as u64),
@@ -255,6 +252,11 @@ pub fn level(bytes: u64, median: u64, bounds: [u64; LEVELS]) -> i8 {
 
 /// `ranks 0-3, 8`, or `rank 2`.
 pub fn named(ranks: &[u32]) -> String {
+    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, numbers(ranks))
+}
+
+/// `0-3, 8`.
+pub fn numbers(ranks: &[u32]) -> String {
     let is_next = |a: &u32, b: &u32| a.checked_add(1) == Some(*b);
     let parts: Vec<String> = ranks
         .chunk_by(is_next)
@@ -271,7 +273,7 @@ pub fn named(ranks: &[u32]) -> String {
     } else {
         String::new()
     };
-    format!("{} {shown}{rest}", if ranks.len() == 1 { "rank" } else { "ranks" })
+    format!("{shown}{rest}")
 }
 
 #[cfg(test)]

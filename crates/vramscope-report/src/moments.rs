@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::hash::BuildHasher as _;
-use vramscope_inference::{BlindSpot, Category};
+use vramscope_inference::{BlindSpot, CallSite, Category};
 use vramscope_snapshot::{HOST, StackId};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
@@ -156,7 +156,7 @@ impl Dump {
         let has_step = !card.steps.is_empty() && card.kept_event.0 >= 0;
         let step = slot_of(u32::try_from(card.kept_event.0).ok());
         let kept = card.kept_sites.iter();
-        let kept = kept.map(|of| (card.names.site(of.site).to_owned(), of.bytes.0));
+        let kept = kept.map(|of| (card.names.site(of.site).clone(), of.bytes.0));
         Self {
             events: sketch(rows.filter_map(of_row)),
             blocks: sketch(stays.map(of_block)),
@@ -183,8 +183,8 @@ impl Dump {
 }
 
 impl Live {
-    fn new(target: Target<'_>, slot: u32, mut sites: Vec<(String, u64)>) -> Self {
-        sites.truncate(KEPT_SITES);
+    fn new(target: Target<'_>, slot: u32, sites: Vec<(CallSite, u64)>) -> Self {
+        let sites = named(sites);
         let (trace, of_block) = (target.trace(), target.entry.categories(target.index));
         let mut categories = BTreeMap::new();
         for (i, block) in (0..).zip(&trace.blocks).filter(|(_, block)| block.is_live_at(slot)) {
@@ -259,6 +259,11 @@ pub(crate) fn of_iterations(cards: &[&Card]) -> Vec<Process> {
     all
 }
 
+/// The names of the largest call sites, with their bytes.
+fn named(sites: Vec<(CallSite, u64)>) -> Vec<(String, u64)> {
+    sites.into_iter().take(KEPT_SITES).map(|(site, bytes)| (site.name, bytes)).collect()
+}
+
 /// What the iterations of a rank tell; `None` unless all keep memory at comparable moments.
 fn iterations(cards: &[&Card]) -> Option<Process> {
     let [first, .., last] = cards else { return None };
@@ -268,9 +273,8 @@ fn iterations(cards: &[&Card]) -> Option<Process> {
         return None;
     }
     let live = |card: &Card| {
-        let of_site = |of: &SiteBytes| (card.names.site(of.site).to_owned(), of.bytes.0);
-        let mut sites: Vec<(String, u64)> = card.kept_sites.iter().map(of_site).collect();
-        sites.truncate(KEPT_SITES);
+        let of_site = |of: &SiteBytes| (card.names.site(of.site).clone(), of.bytes.0);
+        let sites = named(card.kept_sites.iter().map(of_site).collect());
         Live { time: None, bytes: card.kept.0, categories: BTreeMap::new(), sites }
     };
     let moment =

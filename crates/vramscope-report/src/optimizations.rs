@@ -6,8 +6,8 @@ use crate::text::{label_of, place_of};
 use serde::Serialize;
 pub use vramscope_inference::Enabled;
 use vramscope_inference::{
-    Features, Optimization, OptimizationKind, OptimizationProof, recorded_settings, settings_text,
-    split_outside_brackets,
+    Features, Optimization, OptimizationKind, OptimizationProof, capitalized, recorded_settings,
+    settings_text, split_outside_brackets,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
@@ -232,12 +232,6 @@ fn proof(target: Target<'_>, of: &Optimization, optimizers: &[String]) -> String
         }
     };
     format!("{}.", capitalized(&text))
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 /// Settings of the allocator that save memory, if the file has settings.

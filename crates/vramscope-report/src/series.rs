@@ -18,6 +18,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::btree_map;
 use std::collections::{BTreeMap, BTreeSet};
+use vramscope_inference::CallSite;
 use vramscope_units::{Iteration, grouped};
 
 pub use drift::MIN_ITERATIONS;
@@ -153,8 +154,8 @@ type Points = BTreeMap<u64, Point>;
 /// Collects cards. What it keeps of a card is about two kilobytes.
 #[derive(Debug, Default)]
 pub struct Collector {
-    site_names: Vec<String>,
-    site_of: FxHashMap<String, u32>,
+    site_names: Vec<CallSite>,
+    site_of: FxHashMap<CallSite, u32>,
     /// By folder of the run, then rank and device.
     runs: BTreeMap<String, BTreeMap<(u32, u32), Points>>,
     other_files: usize,
@@ -183,8 +184,8 @@ impl Collector {
                 Some(&index) => index,
                 None => {
                     let next = self.site_names.len() as u32;
-                    self.site_names.push(site.to_owned());
-                    self.site_of.insert(site.to_owned(), next);
+                    self.site_names.push(site.clone());
+                    self.site_of.insert(site.clone(), next);
                     next
                 }
             };
@@ -270,7 +271,7 @@ struct Member<'a> {
 fn run_series(
     folder: &str,
     ranks: &BTreeMap<(u32, u32), Points>,
-    site_names: &[String],
+    site_names: &[CallSite],
     limit: usize,
 ) -> RunSeries {
     let mut iterations: Vec<u64> =

@@ -4,15 +4,13 @@
 use crate::derived::Derived;
 use crate::fixes;
 use crate::target::Target;
-use crate::text::label_of;
 use crate::what_if::Item;
 use vramscope_inference::{
     Capacity, ChangeKind, CostlySetting, Facts, Finding, Growth, OomStory, Predicted, Question,
     ReservedPeak, Rest, Scenario, Search, Simulated, Verdict, WhatIf, settings_text,
 };
-use vramscope_snapshot::StackId;
-use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
+use vramscope_trace::{AllocatorSettings, line_of};
 use vramscope_units::Bytes;
 
 /// The maximum number of failed allocations that are simulated: the first of the findings.
@@ -158,15 +156,12 @@ impl Simulator<'_> {
             let is_alone = slope.bytes_per_step == growth.rate.0;
             Some((slope.steps_left.filter(|_| is_alone)?, Bytes(slope.capacity_bytes?)))
         });
-        let site = match growth.at.filter(|_| growth.sites > 1) {
-            Some(frame) => label_of(&entry.snapshot, frame),
-            None => crate::frames::site(entry, finding.stack().unwrap_or(StackId::EMPTY)),
-        };
-        // `train.py:12 step`: the line without the function.
-        let line = site.split(' ').next().filter(|line| line.contains(':'));
+        let own = || finding.stack().and_then(|stack| entry.sites.get(stack).frame);
+        let frame = growth.at.filter(|_| growth.sites > 1).or_else(own);
+        let line = frame.and_then(|frame| line_of(&entry.snapshot, frame));
         let mut fixes = Vec::new();
         if let Some(line) = line.filter(|_| !self.model.starts_late()) {
-            fixes.extend(fixes::without(target, self.model, line, growth.total, budget).await);
+            fixes.extend(fixes::without(target, self.model, &line, growth.total, budget).await);
         }
         Predicted { fixes, full_after, ..Predicted::default() }
     }
@@ -194,8 +189,16 @@ impl Simulator<'_> {
 
 /// What a scenario says about a change.
 fn simulated(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Simulated {
+    let (without, with): (Vec<&Item>, Vec<&Item>) =
+        items.iter().partition(|item| item.value == "0");
+    let with: Vec<String> = with.into_iter().map(ToString::to_string).collect();
+    let without: Vec<String> =
+        without.into_iter().map(|item| format!("without {}", item.name)).collect();
     Simulated {
-        change: words(items),
+        change: match items {
+            [] => "as recorded".to_owned(),
+            _ => [&*with, &*without].concat().join(", "),
+        },
         conf: settings_text(&scenario.question.settings),
         fits: None,
         short_by: None,
@@ -203,6 +206,8 @@ fn simulated(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Simulated
         least_device_memory: scenario.least.map(Bytes),
         basis: scenario.basis,
         kind,
+        with,
+        without,
         question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
     }
 }
@@ -231,16 +236,4 @@ fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> Vec
         items.push(Item::new("roundup_power2_divisions", "0"));
     }
     items
-}
-
-/// The items of a change in words.
-fn words(items: &[Item]) -> String {
-    let words = |item: &Item| match item.value.as_str() {
-        "0" => format!("without {}", item.name),
-        _ => item.to_string(),
-    };
-    match items {
-        [] => "as recorded".to_owned(),
-        _ => items.iter().map(words).collect::<Vec<_>>().join(", "),
-    }
 }

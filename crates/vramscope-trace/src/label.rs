@@ -65,11 +65,23 @@ pub fn label_of(snapshot: &Snapshot, frame: Frame) -> String {
 /// arguments of other C++ functions are removed. Without a known file, as in most C++ frames, only
 /// the function remains.
 pub fn frame_label(name: &str, file: &str, line: u32) -> String {
-    let short = short_name(name);
-    match place_if_known(file, line).filter(|_| short_operation(name).is_none()) {
-        Some(place) => format!("{place} {short}"),
-        None => short,
+    match frame_parts(name, file, line) {
+        (Some(place), short) => format!("{place} {short}"),
+        (None, short) => short,
     }
+}
+
+/// The place and the function of [`frame_label`].
+pub fn frame_parts(name: &str, file: &str, line: u32) -> (Option<String>, String) {
+    let place = place_if_known(file, line).filter(|_| short_operation(name).is_none());
+    (place, short_name(name))
+}
+
+/// The line of a frame in Python: `train.py:12`. `None` for operators and libraries.
+pub fn line_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
+    let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
+    let is_line = frame.line > 0 && !is_library(file_name(&file));
+    frame_parts(&name, &file, frame.line).0.filter(|_| is_line)
 }
 
 /// The filter of a call site: its file and line, or its operation or function without a known file.

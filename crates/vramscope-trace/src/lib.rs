@@ -78,8 +78,8 @@ pub use fragmentation::{
 };
 pub use group_by::group_by_key;
 pub use label::{
-    NO_STACK, frame_filter, frame_label, label_of, no_stack, place, place_if_known, place_of,
-    short_name, without_arguments,
+    NO_STACK, frame_filter, frame_label, frame_parts, label_of, line_of, no_stack, place,
+    place_if_known, place_of, short_name, without_arguments,
 };
 pub use no_stack::NoStack;
 pub use notes::Notes;

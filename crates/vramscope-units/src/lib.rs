@@ -60,11 +60,19 @@ impl Bytes {
     }
 }
 
+impl Bytes {
+    /// The number and the unit of the text.
+    pub fn parts(self) -> (String, &'static str) {
+        text::bytes(self.0)
+    }
+}
+
 impl fmt::Display for Bytes {
     /// Binary units with two to four significant digits: `512 B`, `2.00 MiB`, `42.48 GiB`, `329.2
     /// MiB`. From 0.95 of a unit on it is written in that unit: `0.98 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&text::bytes(self.0))
+        let (number, unit) = self.parts();
+        f.pad(&format!("{number} {unit}"))
     }
 }
 

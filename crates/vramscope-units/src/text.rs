@@ -60,13 +60,14 @@ pub(crate) fn unit_name(unit: usize) -> &'static str {
     UNITS[unit]
 }
 
-pub(crate) fn bytes(n: u64) -> String {
+/// The number and the unit.
+pub(crate) fn bytes(n: u64) -> (String, &'static str) {
     let unit = byte_unit(n);
     if unit == 0 {
-        return format!("{n} B");
+        return (n.to_string(), "B");
     }
     let decimals = if reaches(n, scale(unit), 99_995) { 1 } else { 2 };
-    format!("{} {}", decimal(n, scale(unit), decimals), UNITS[unit])
+    (decimal(n, scale(unit), decimals), UNITS[unit])
 }
 
 pub(crate) fn duration(us: i64) -> String {

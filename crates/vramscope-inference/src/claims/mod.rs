@@ -24,7 +24,7 @@ pub use found::{Common, Found, Part};
 pub use id::{FindingId, NoFindingId};
 pub use kinds::{About, Basis, FindingKind};
 pub use peak_parts::{PeakPart, peak_parts};
-pub use phrase::{Phrase, Sentence, plain, site_filter};
+pub use phrase::{Phrase, Sentence, at_or_with, lower_first, plain, site_filter};
 pub use precedence::is_detail;
 pub use predicted::{ChangeKind, Cost, Covers, Fix, Look, Predicted, Simulated};
 pub use scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};

@@ -1,8 +1,8 @@
 //! Sentences whose nouns lead somewhere.
 
+use crate::evidence::ranks::CallSite;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
-use vramscope_trace::{NO_STACK, NoStack, no_stack};
 
 /// A part of a sentence: plain text, a term that filters, or an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,11 @@ pub struct Phrase {
 
 /// A sentence that is written part by part. Neighboring plain texts are one part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sentence(Vec<Phrase>);
+pub struct Sentence {
+    parts: Vec<Phrase>,
+    /// Whether it begins with a call site, which keeps its letters.
+    begins_with_site: bool,
+}
 
 impl Sentence {
     /// A sentence that begins with plain text.
@@ -41,6 +45,13 @@ impl Sentence {
         self.with(Phrase { text: text.to_string(), filter: filter.into(), event: None })
     }
 
+    /// Appends a call site. With a frame it filters.
+    #[must_use]
+    pub fn site(mut self, label: impl Display, filter: Option<String>) -> Self {
+        self.begins_with_site |= self.parts.is_empty();
+        self.filter(label, filter)
+    }
+
     /// Appends words that lead to an event. Without an event they are plain text.
     #[must_use]
     pub fn event(self, text: impl Display, event: Option<u32>) -> Self {
@@ -50,25 +61,39 @@ impl Sentence {
     /// Appends another sentence.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        other.0.into_iter().fold(self, Self::with)
+        let begins_with_site = match self.parts[..] {
+            [] => other.begins_with_site,
+            _ => self.begins_with_site,
+        };
+        Self { begins_with_site, ..other.parts.into_iter().fold(self, Self::with) }
     }
 
     /// The words.
     pub fn plain(&self) -> String {
-        plain(&self.0)
+        plain(&self.parts)
+    }
+
+    /// Whether it begins with a call site.
+    pub fn begins_with_site(&self) -> bool {
+        self.begins_with_site
+    }
+
+    /// The words where they go on after others: the first letter is small, but that of a call site.
+    pub fn going_on(&self) -> String {
+        if self.begins_with_site { self.plain() } else { lower_first(&self.plain()) }
     }
 
     /// The parts.
     pub fn into_phrases(self) -> Vec<Phrase> {
-        self.0
+        self.parts
     }
 
     fn with(mut self, phrase: Phrase) -> Self {
         let is_plain = |phrase: &Phrase| phrase.filter.is_none() && phrase.event.is_none();
-        match self.0.last_mut() {
+        match self.parts.last_mut() {
             _ if phrase.text.is_empty() => {}
             Some(last) if is_plain(last) && is_plain(&phrase) => last.text.push_str(&phrase.text),
-            _ => self.0.push(phrase),
+            _ => self.parts.push(phrase),
         }
         self
     }
@@ -79,12 +104,21 @@ pub fn plain(sentence: &[Phrase]) -> String {
     sentence.iter().map(|phrase| phrase.text.as_str()).collect()
 }
 
-/// The filter of a call site that is known by its label. `None` for memory without a call stack,
-/// whose label is the reason.
-pub fn site_filter(label: &str) -> Option<String> {
-    let reasons = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded].map(no_stack);
-    let is_site = !label.is_empty() && label != NO_STACK && !reasons.contains(&label);
-    is_site.then(|| format!("site:{label}"))
+/// Words that begin with no name, where they go on after others.
+pub fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// The filter of a call site; `None` for memory without a call stack.
+pub fn site_filter(site: &CallSite) -> Option<String> {
+    site.has_frame.then(|| format!("site:{}", site.name))
+}
+
+/// `at train.py:12 step`. Memory without a call stack is named by the reason: `(before recording)`.
+pub fn at_or_with(site: &CallSite) -> String {
+    format!("{} {}", if site.has_frame { "at" } else { "with" }, site.name)
 }
 
 #[cfg(test)]
@@ -92,11 +126,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_for_no_call_stack_is_no_filter() {
-        assert_eq!(site_filter("my file.py:3 f").as_deref(), Some("site:my file.py:3 f"));
-        for reason in ["", NO_STACK, "(before recording)", "(backward, no Python frames)"] {
-            assert_eq!(site_filter(reason), None, "{reason}");
-        }
+    fn sentences_go_on_and_call_sites_stay() {
+        assert_eq!(Sentence::new("Out of memory: 1").going_on(), "out of memory: 1");
+        assert_eq!(Sentence::new("49 MiB more").going_on(), "49 MiB more");
+        let site = Sentence::default().site("Train.py:40 main", None);
+        assert_eq!(site.clone().text(" keeps it").going_on(), "Train.py:40 main keeps it");
+        assert_eq!(Sentence::default().and(site).going_on(), "Train.py:40 main");
     }
 
     #[test]

@@ -27,6 +27,12 @@ pub struct Simulated {
     /// What differs. Only words need it, where the record is made.
     #[serde(skip)]
     pub kind: ChangeKind,
+    /// The settings that the change sets. Only words need them, too.
+    #[serde(skip)]
+    pub with: Vec<String>,
+    /// The settings of the recording that the change drops.
+    #[serde(skip)]
+    pub without: Vec<String>,
     /// The change as a text of a question of what-if.
     #[serde(skip)]
     pub question: String,
@@ -96,6 +102,10 @@ pub struct Fix {
     /// The line that changes: `gpt.py:44`; null where it is not known.
     #[serde(default)]
     pub site: Option<String>,
+    /// `text` with settings as they are written, without the variable. Only words need it, where
+    /// the record is made.
+    #[serde(skip)]
+    pub short: String,
 }
 
 /// A known cause of memory that the file shows, and its cure. The cure alone does not suffice.

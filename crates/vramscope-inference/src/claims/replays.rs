@@ -21,7 +21,7 @@ pub(crate) fn reserved(simulated: &[Simulated], peak: Bytes, is_whole: bool) -> 
     let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded).map(|one| {
         let subject = match one.kind {
             ChangeKind::Expandable => format!("{} would reserve", one.change),
-            _ => format!("{} it would reserve", capitalized(&with(&one.change))),
+            _ => format!("{} it would reserve", capitalized(&with(one))),
         };
         let reserved = one.reserved_peak;
         if reserved < peak {
@@ -57,26 +57,19 @@ fn least_reserving(simulated: &[Simulated]) -> Option<&Simulated> {
 /// `Set PYTORCH_CUDA_ALLOC_CONF=..., without max_split_size_mb`: the text is the whole value. What
 /// the recording has and must go is named.
 fn set(one: &Simulated) -> String {
-    let dropped = one.change.split(", ").filter(|part| part.starts_with("without "));
-    let dropped: Vec<String> = dropped.map(str::to_owned).collect();
+    let dropped = list(&one.without);
     match (one.conf.is_empty(), dropped.is_empty()) {
         (true, true) => "Unset PYTORCH_CUDA_ALLOC_CONF".to_owned(),
-        (true, false) => format!("Set PYTORCH_CUDA_ALLOC_CONF {}", list(&dropped)),
+        (true, false) => format!("Set PYTORCH_CUDA_ALLOC_CONF {dropped}"),
         (false, true) => format!("Set PYTORCH_CUDA_ALLOC_CONF={}", one.conf),
         (false, false) => {
-            format!("Set PYTORCH_CUDA_ALLOC_CONF={}, {}", one.conf, list(&dropped))
+            format!("Set PYTORCH_CUDA_ALLOC_CONF={}, {dropped}", one.conf)
         }
     }
 }
 
-/// A change in a sentence: its parts with `and`.
-fn plain(change: &str) -> String {
-    let parts: Vec<String> = change.split(", ").map(str::to_owned).collect();
-    list(&parts)
-}
-
 /// A change after a verb: `with expandable_segments:True`, `without max_split_size_mb`.
-fn with(change: &str) -> String {
-    let plain = plain(change);
-    if plain.starts_with("without ") { plain } else { format!("with {plain}") }
+fn with(one: &Simulated) -> String {
+    let with = if one.with.is_empty() { "" } else { "with " };
+    format!("{with}{}", list(&[&*one.with, &*one.without].concat()))
 }

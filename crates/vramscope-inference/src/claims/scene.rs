@@ -170,7 +170,7 @@ impl Scene<'_> {
 
     /// A frame as a noun that filters.
     pub(super) fn frame_noun(&self, frame: Frame) -> Sentence {
-        Sentence::default().filter(self.label(frame), frame_filter(self.cx.snapshot, frame))
+        Sentence::default().site(self.label(frame), Some(frame_filter(self.cx.snapshot, frame)))
     }
 
     /// The frame of a stack's call site.

@@ -2,6 +2,7 @@
 
 use super::phrase::{Sentence, site_filter};
 use crate::category::Category;
+use crate::evidence::ranks::CallSite;
 use vramscope_snapshot::PoolId;
 use vramscope_trace::NO_STACK;
 use vramscope_units::{Bytes, grouped};
@@ -11,9 +12,9 @@ pub(crate) const EXPANDABLE: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments
 
 /// The sentence of a finding: its title, with the line that it is about: `49.12 MiB more stay live
 /// every step: 589.5 MiB after 12 (train.py:31 step)`.
-pub fn headline(title: Sentence, site: Option<&str>) -> Sentence {
+pub fn headline(title: Sentence, site: Option<&CallSite>) -> Sentence {
     match site {
-        Some(site) => title.text(" (").filter(site, site_filter(site)).text(")"),
+        Some(site) => title.text(" (").filter(&site.name, site_filter(site)).text(")"),
         None => title,
     }
 }

@@ -6,6 +6,7 @@ mod finding_marks;
 mod frames;
 mod materiality;
 mod memory_use;
+pub(crate) mod ranks;
 mod returns;
 mod saving;
 

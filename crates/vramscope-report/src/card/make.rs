@@ -17,7 +17,7 @@ use crate::summary::{BandSummary, ooms};
 use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
-use vramscope_inference::{Category, FindingKind, Steps, step_floors};
+use vramscope_inference::{CallSite, Category, FindingKind, Steps, step_floors};
 use vramscope_trace::slicing::{self, Budget, strides};
 use vramscope_trace::{
     Measure, Share, by_stack, columns_of, merge_same_lines, name_hash, parallel,
@@ -62,10 +62,11 @@ impl Card {
         let blind_spots = if is_main { blind::of_device(target, budget).await } else { Vec::new() };
         let entries = of_device(target);
         let is_training = entry.steps(target.index).is_none_or(Steps::are_training);
-        let finding = |FindingEntry { record, headline, .. }: &FindingEntry| CardFinding {
+        let finding = |FindingEntry { record, headline, title, .. }: &FindingEntry| CardFinding {
             record: record.brief(),
             headline: plain(headline),
             place: record.place(is_training),
+            begins_with_site: title.begins_with_site(),
         };
         Self {
             path: target.path.to_owned(),
@@ -143,11 +144,11 @@ async fn curve(target: Target<'_>, budget: &mut Budget) -> Vec<u32> {
 #[derive(Default)]
 struct Interner {
     names: Names,
-    known: FxHashMap<String, u32>,
+    known: FxHashMap<CallSite, u32>,
 }
 
 impl Interner {
-    fn site(&mut self, site: String) -> u32 {
+    fn site(&mut self, site: CallSite) -> u32 {
         let next = self.names.sites.len() as u32;
         *self.known.entry(site).or_insert_with_key(|site| {
             self.names.sites.push(site.clone());
@@ -155,7 +156,7 @@ impl Interner {
         })
     }
 
-    fn sites(&mut self, all: Vec<(String, u64)>) -> Vec<SiteBytes> {
+    fn sites(&mut self, all: Vec<(CallSite, u64)>) -> Vec<SiteBytes> {
         let row = |(site, bytes)| SiteBytes { site: self.site(site), bytes: Bytes(bytes) };
         all.into_iter().map(row).collect()
     }
@@ -171,7 +172,7 @@ impl Interner {
         let mut stacks = Vec::new();
         for (share, sums) in shares.iter().zip(sums_of_row).take(MAX_STACKS) {
             let most = Category::ALL.into_iter().max_by_key(|&of| sums[of as usize]);
-            let site_index = self.site(row_site(entry, share.stack, share.no_stack));
+            let site_index = self.site(call_site(entry, share));
             stacks.push(StackBytes {
                 stack: self.names.stacks.len() as u32,
                 bytes: Bytes(share.weight as u64),
@@ -190,7 +191,7 @@ pub(crate) async fn sites_at(
     target: Target<'_>,
     slot: u32,
     budget: &mut Budget,
-) -> Vec<(String, u64)> {
+) -> Vec<(CallSite, u64)> {
     let (trace, entry) = (target.trace(), target.entry);
     let carving = entry.carving(target.index);
     let shares = by_stack(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
@@ -198,10 +199,10 @@ pub(crate) async fn sites_at(
 }
 
 /// The bytes of the largest call sites, each of all its call stacks.
-fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(String, u64)> {
-    let mut sites: Vec<(String, u64)> = Vec::with_capacity(shares.len());
+fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(CallSite, u64)> {
+    let mut sites: Vec<(CallSite, u64)> = Vec::with_capacity(shares.len());
     for share in shares {
-        sites.push((row_site(entry, share.stack, share.no_stack), share.weight as u64));
+        sites.push((call_site(entry, share), share.weight as u64));
     }
     sites.sort_by(|a, b| a.0.cmp(&b.0));
     sites.dedup_by(|next, sum| {
@@ -215,6 +216,11 @@ fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(String, u64)> {
     sites.sort_by_key(|site| std::cmp::Reverse(site.1));
     sites.truncate(MAX_SITES);
     sites
+}
+
+fn call_site(entry: &SnapshotEntry, share: &Share) -> CallSite {
+    let has_frame = share.no_stack.is_none() && entry.sites.get(share.stack).frame.is_some();
+    CallSite { name: row_site(entry, share.stack, share.no_stack), has_frame }
 }
 
 /// The hash of a row of blocks: that of its call stack, or of the reason why it has none.

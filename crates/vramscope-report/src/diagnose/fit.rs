@@ -183,6 +183,7 @@ mod tests {
             covers: Covers::Request,
             error_percent: Some(6.0),
             site: Some("model.py:3".to_owned()),
+            short: text.to_owned(),
         }
     }
 
@@ -247,6 +248,7 @@ mod tests {
         FindingEntry {
             record,
             owner: String::new(),
+            title: Sentence::default(),
             headline: Vec::new(),
             advice: String::new(),
             other_moments: 0,

@@ -2,9 +2,10 @@
 //!
 //! Names come from files, so every text is escaped, and no attribute has a text of a file.
 
-use super::{Answer, Bar, Diagnostic, FigureRow, FixRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FigureRow, FixRow, RankRow};
 use crate::html::escape;
 use std::fmt::Write as _;
+use vramscope_inference::capitalized;
 use vramscope_units::color::{CATEGORIES, category_variables, light_dark, surface_of};
 use vramscope_units::grouped;
 
@@ -36,10 +37,10 @@ pub fn card(answer: &Answer) -> String {
 pub fn html(answer: &Answer) -> String {
     let mut out = String::from("<div class=\"vramscope-answer\">\n");
     if let Some(dry) = &answer.dry {
-        put(&mut out, "p", "nothing", &super::make::upper_first(dry));
+        put(&mut out, "p", "nothing", &capitalized(dry));
     }
     if let Some(nothing) = &answer.nothing_found {
-        put(&mut out, "p", "nothing", &super::make::upper_first(&nothing.to_string()));
+        put(&mut out, "p", "nothing", &capitalized(&nothing.to_string()));
     }
     for one in &answer.findings {
         finding(&mut out, one);
@@ -52,7 +53,7 @@ pub fn html(answer: &Answer) -> String {
     }
     ranks(&mut out, &answer.ranks);
     if let Some((words, memory)) = &answer.peak {
-        put(&mut out, "p", "peak", &super::make::upper_first(words));
+        put(&mut out, "p", "peak", &capitalized(words));
         bar(&mut out, memory);
     }
     rows(&mut out, &answer.savings);
@@ -81,8 +82,8 @@ fn finding(out: &mut String, one: &Diagnostic) {
     out.push_str("</h4>\n<p class=\"place\">");
     // Without a file it is a place in a log, not in code.
     let tag = if one.file.is_empty() { "span" } else { "code" };
-    if !one.place.is_empty() {
-        put(out, tag, "", &one.place);
+    if !one.site.is_empty() {
+        put(out, tag, "", &one.place());
     }
     if !one.file.is_empty() {
         put(out, "small", "", &one.file);
@@ -98,7 +99,8 @@ fn finding(out: &mut String, one: &Diagnostic) {
         put(out, "p", "peak", &memory.title);
         bar(out, memory);
     }
-    for (label, text) in &one.facts {
+    for Fact { label, text } in &one.facts {
+        let label = label.name();
         out.push_str("<p>");
         if !label.is_empty() {
             put(out, "b", "", &format!("{label}:"));

@@ -1,6 +1,6 @@
 //! What is said, from the record of a diagnosis.
 
-use super::{Answer, Bar, Diagnostic, FixRow, LookRow, NothingFound, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, LookRow, NothingFound, RankRow};
 use crate::diagnose::{Diagnosis, MemorySummary};
 use crate::findings::{BlindSpotRecord, FindingEntry, FindingRecord, of_device};
 use crate::holders::{Holder, HolderKind};
@@ -11,9 +11,9 @@ use crate::text::file_name;
 use crate::verdict::{MemoryBar, verdict};
 use crate::what_if::Outcome;
 use std::collections::BTreeMap;
-use vramscope_inference::plain;
-use vramscope_inference::{Covers, Fix, is_detail};
-use vramscope_inference::{FindingId, FindingKind, Severity};
+use vramscope_inference::{
+    Covers, FindingId, FindingKind, Fix, Severity, is_detail, lower_first, plain,
+};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
 
@@ -40,7 +40,7 @@ impl Answer {
         let mut findings = said(&diagnosis.findings, has_details);
         if files < 2 {
             // The file is named once.
-            let unplaced = findings.iter_mut().skip(1).filter(|one| one.place.is_empty());
+            let unplaced = findings.iter_mut().skip(1).filter(|one| one.site.is_empty());
             unplaced.for_each(|one| one.file.clear());
         }
         let worst = diagnosis.headlines.first().and_then(|headline| headline.finding.as_ref());
@@ -176,8 +176,6 @@ fn nothing_found(diagnosis: &Diagnosis, paths: &[String]) -> NothingFound {
 fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
     let record = &entry.record;
     let place = record.place.as_ref();
-    let note = |note: &str| if note.is_empty() { String::new() } else { format!(", {note}") };
-    let place_text = place.map(|place| format!("{}{}", place.site, note(&place.note)));
     let event = record.events.first().filter(|_| record.kind == FindingKind::Oom);
     let event = event.map_or_else(String::new, |event: &EventIndex| format!(" {event}"));
     let moments = match entry.other_moments {
@@ -189,22 +187,23 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
         place.and_then(|place| Some((place.line, place.source.clone().filter(|s| !s.is_empty())?)));
     let mut facts = Vec::new();
     facts.extend(record.proof.as_ref().and_then(|proof| bars(record.kind, proof)));
-    let mut push = |label: &str, text: &str| {
+    let mut push = |label: FactLabel, text: &str| {
         if !text.is_empty() {
-            facts.push((label.to_owned(), text.trim_end_matches('.').to_owned()));
+            facts.push(Fact { label, text: text.trim_end_matches('.').to_owned() });
         }
     };
-    push("why", &lower_first(&record.why));
+    push(FactLabel::Why, &record.why);
     for (label, text) in held_by(record) {
         push(label, &text);
     }
-    push("help", &lower_first(&entry.advice));
+    push(FactLabel::Help, &lower_first(&entry.advice));
     Diagnostic {
         id: Some(record.id.clone()),
         level: record.severity.into(),
         kind: record.kind.name(),
         headline: headline(entry),
-        place: place_text.unwrap_or_default(),
+        site: place.map(|place| place.site.clone()).unwrap_or_default(),
+        note: place.map(|place| place.note.clone()).unwrap_or_default(),
         file: format!("{}{event}{moments}", file_name(&record.path)),
         source,
         what: place.map(|place| place.what.clone()).unwrap_or_default(),
@@ -219,11 +218,11 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
 
 /// What holds the memory. The drop of an only holder is part of the help, unless an allocation
 /// failed: then each line is a choice.
-fn held_by(record: &FindingRecord) -> Vec<(&'static str, String)> {
+fn held_by(record: &FindingRecord) -> Vec<(FactLabel, String)> {
     let is_choice = record.kind == FindingKind::Oom || record.holders.len() > 1;
     let line = |holder: &Holder| {
         let is_reference = holder.kind == HolderKind::Reference;
-        let label = if is_reference { "held by" } else { "holder" };
+        let label = if is_reference { FactLabel::HeldBy } else { FactLabel::Holder };
         let text = match holder.drop.as_str() {
             drop if is_choice && !drop.is_empty() => format!("{}; {drop}", holder.text),
             _ => holder.text.clone(),
@@ -233,55 +232,25 @@ fn held_by(record: &FindingRecord) -> Vec<(&'static str, String)> {
     record.holders.iter().map(line).collect()
 }
 
-/// The title after the word of its kind: it begins with a small letter.
+/// The title after the word of its kind. The file's name stands at the place.
 fn headline(entry: &FindingEntry) -> String {
-    let title = &entry.record.title;
-    match title.strip_prefix(&entry.owner) {
-        // The file's name stands at the place.
-        Some(rest) if entry.owner.starts_with(file_name(&entry.record.path)) => lower_first(rest),
-        Some(rest) => format!("{}{}", entry.owner, lower_first(rest)),
-        None => lower_first(title),
-    }
-}
-
-/// A sentence that goes on: its first letter is small, unless the word is a name.
-pub(super) fn lower_first(text: &str) -> String {
-    let mut letters = text.chars();
-    let Some(first) = letters.next() else { return String::new() };
-    let rest = letters.as_str();
-    let word = text.split([' ', ',', ':']).next().unwrap_or_default();
-    let is_word = word.len() == 1 && word == "A"
-        || word.len() > 1
-            && word[first.len_utf8()..].chars().all(|c| c.is_ascii_lowercase() || c == '-');
-    if is_word && first.is_ascii_uppercase() && word != "Python" {
-        format!("{}{rest}", first.to_ascii_lowercase())
-    } else {
-        text.to_owned()
-    }
-}
-
-/// A line that begins a paragraph.
-pub fn upper_first(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|c| c.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
+    format!("{}{}", entry.owner, entry.title.going_on())
 }
 
 /// The values of each step or rank as a row of bars.
-fn bars(kind: FindingKind, proof: &Proof) -> Option<(String, String)> {
+fn bars(kind: FindingKind, proof: &Proof) -> Option<Fact> {
     if proof.form != ProofForm::Columns || proof.values.len() < 2 {
         return None;
     }
     let [first, .., last] = proof.values[..] else { return None };
     let text = |value: u64| proof.unit.text(value);
-    match kind {
-        FindingKind::Growth => {
-            let row = sparkline(&proof.values);
-            Some((proof.title.clone(), format!("{} {row} {}", text(first), text(last))))
-        }
-        FindingKind::RankSkew => Some((proof.title.clone(), sparkline(&proof.values))),
-        _ => None,
-    }
+    let row = sparkline(&proof.values);
+    let text = match kind {
+        FindingKind::Growth => format!("{} {row} {}", text(first), text(last)),
+        FindingKind::RankSkew => row,
+        _ => return None,
+    };
+    Some(Fact { label: FactLabel::Bars(proof.title.clone()), text })
 }
 
 /// The changes that were replayed: whether a failed allocation fits, else what they save.
@@ -302,7 +271,7 @@ fn fixes(record: &FindingRecord) -> Vec<FixRow> {
         };
         FixRow {
             label: if helps { format!("fix {number}") } else { "no".to_owned() },
-            text: named(fix),
+            text: fix.short.clone(),
             needs: format!("needs {}", fix.needs_bytes),
             verdict,
             cost: cost(fix),
@@ -311,11 +280,6 @@ fn fixes(record: &FindingRecord) -> Vec<FixRow> {
         }
     };
     record.fixes.iter().map(row).collect()
-}
-
-/// A change by its settings or its words.
-fn named(fix: &Fix) -> String {
-    fix.text.replace("PYTORCH_CUDA_ALLOC_CONF=", "")
 }
 
 /// What a change costs, and what the replay covers.
@@ -348,7 +312,7 @@ fn looks(record: &FindingRecord) -> Vec<LookRow> {
 fn savings(all: &[Fix]) -> Vec<FixRow> {
     let row = |(i, fix): (usize, &Fix)| FixRow {
         label: format!("save {}", i + 1),
-        text: named(fix),
+        text: fix.short.clone(),
         needs: format!("{} less", fix.saving_bytes),
         verdict: String::new(),
         cost: fix.cost.name().to_owned(),
@@ -361,11 +325,11 @@ fn savings(all: &[Fix]) -> Vec<FixRow> {
 /// The groups of ranks.
 fn ranks(diagnosis: &Diagnosis) -> Vec<RankRow> {
     let range = |[least, most]: [u64; 2]| {
-        let (least, most) = (Bytes(least).to_string(), Bytes(most).to_string());
-        match (least.rsplit_once(' '), most.rsplit_once(' ')) {
-            _ if least == most => most,
-            (Some((number, unit)), Some((_, of))) if unit == of => format!("{number} to {most}"),
-            _ => format!("{least} to {most}"),
+        let [(least, unit), (most, of_most)] = [least, most].map(|bytes| Bytes(bytes).parts());
+        match unit == of_most {
+            true if least == most => format!("{most} {unit}"),
+            true => format!("{least} to {most} {unit}"),
+            false => format!("{least} {unit} to {most} {of_most}"),
         }
     };
     let rows = diagnosis.ranks.iter().take(MAX_RANKS).map(|group| RankRow {
@@ -461,15 +425,6 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sentences_go_on_and_names_stay() {
-        assert_eq!(lower_first("Out of memory: 1"), "out of memory: 1");
-        assert_eq!(lower_first("A CUDA graph pool grows"), "a CUDA graph pool grows");
-        assert_eq!(lower_first("CUDA graphs"), "CUDA graphs");
-        assert_eq!(lower_first("49 MiB more"), "49 MiB more");
-        assert_eq!(lower_first("Python's"), "Python's");
-    }
 
     #[test]
     fn words_of_a_shell_are_quoted() {

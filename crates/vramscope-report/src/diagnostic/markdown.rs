@@ -1,22 +1,20 @@
 //! An answer in Markdown, for a pull request or an issue: the findings, a table of changes, and the
 //! rest folded.
 
-use super::{Answer, Diagnostic, FigureRow, FixRow, RankRow};
+use super::{Answer, Diagnostic, Fact, FigureRow, FixRow, RankRow};
 use crate::markdown::{code_cell, escape, inline_code};
 use std::fmt::Write as _;
+use vramscope_inference::capitalized;
 use vramscope_units::grouped;
 
 /// The answer in Markdown.
 pub fn markdown(answer: &Answer) -> String {
     let mut out = String::from("### GPU memory\n\n");
     if let Some(dry) = &answer.dry {
-        line(&mut out, format_args!("**{}**\n", escape(&super::make::upper_first(dry))));
+        line(&mut out, format_args!("**{}**\n", escape(&capitalized(dry))));
     }
     if let Some(nothing) = &answer.nothing_found {
-        line(
-            &mut out,
-            format_args!("{}\n", escape(&super::make::upper_first(&nothing.to_string()))),
-        );
+        line(&mut out, format_args!("{}\n", escape(&capitalized(&nothing.to_string()))));
     }
     for one in &answer.findings {
         finding(&mut out, one);
@@ -31,7 +29,7 @@ pub fn markdown(answer: &Answer) -> String {
         let parts = bar.legend();
         let parts = parts.iter().map(|part| format!("{} {}", part.label, part.bytes));
         let parts: Vec<String> = parts.collect();
-        let words = super::make::upper_first(words);
+        let words = capitalized(words);
         line(&mut out, format_args!("**{}**: {}\n", escape(&words), escape(&parts.join(", "))));
     }
     ranks(&mut out, &answer.ranks);
@@ -57,11 +55,11 @@ fn finding(out: &mut String, one: &Diagnostic) {
     let level = format!("{}[{}]", one.level.name(), one.kind);
     line(out, format_args!("**{}: {}**\n", escape(&level), escape(&one.headline)));
     // Without a file it is a place in a log, not in code.
-    let place = match one.place.split_once(", ") {
-        _ if one.file.is_empty() => escape(&one.place),
-        Some((site, note)) => format!("{}, {}, in ", inline_code(site), escape(note)),
-        None if one.place.is_empty() => "in ".to_owned(),
-        None => format!("{}, in ", inline_code(&one.place)),
+    let place = match (one.site.as_str(), one.note.as_str()) {
+        _ if one.file.is_empty() => escape(&one.place()),
+        ("", _) => "in ".to_owned(),
+        (site, "") => format!("{}, in ", inline_code(site)),
+        (site, note) => format!("{}, {}, in ", inline_code(site), escape(note)),
     };
     let file = if one.file.is_empty() { String::new() } else { inline_code(&one.file) };
     line(out, format_args!("- {place}{file}"));
@@ -75,7 +73,8 @@ fn finding(out: &mut String, one: &Diagnostic) {
             parts.iter().map(|part| format!("{} {}", part.label, part.bytes)).collect();
         line(out, format_args!("- {}: {}", escape(&bar.title), escape(&parts.join(", "))));
     }
-    for (label, text) in &one.facts {
+    for Fact { label, text } in &one.facts {
+        let label = label.name();
         line(out, format_args!("- {label}: {}", escape(text)));
     }
     for look in &one.looks {

@@ -11,7 +11,6 @@ mod text;
 
 pub use bar::{Bar, BarPart};
 pub use html::{card, html, styles};
-pub use make::upper_first;
 pub use markdown::markdown;
 pub use text::{Paint, Span, cut_middle, plain_text, text};
 
@@ -107,8 +106,10 @@ pub struct Diagnostic {
     pub kind: &'static str,
     /// What is wrong, in at most 16 words.
     pub headline: String,
-    /// The line, and how it relates: `gpt.py:44 forward, in its backward`. Empty without one.
-    pub place: String,
+    /// The line: `gpt.py:44 forward`. Empty without one.
+    pub site: String,
+    /// How it relates: `in its backward`. Empty if it is the line itself.
+    pub note: String,
     /// The file and the event: `oom_except.pickle #7,396`.
     pub file: String,
     /// The number and the text of the source line; `None` if it is not known.
@@ -117,8 +118,8 @@ pub struct Diagnostic {
     pub what: String,
     /// The memory at that moment; `None` for all but the worst finding.
     pub bar: Option<Bar>,
-    /// Label and text of further lines: `why`, `help`, or what a row of bars shows.
-    pub facts: Vec<(String, String)>,
+    /// Further lines.
+    pub facts: Vec<Fact>,
     /// The changes that were replayed: what fits first.
     pub fixes: Vec<FixRow>,
     /// Known causes with bytes and line.
@@ -127,6 +128,51 @@ pub struct Diagnostic {
     pub figures: Vec<FigureRow>,
     /// The whole text, where all is listed.
     pub detail: String,
+}
+
+impl Diagnostic {
+    /// The line, and how it relates: `gpt.py:44 forward, in its backward`. Empty without one.
+    pub fn place(&self) -> String {
+        let gap = if self.note.is_empty() { "" } else { ", " };
+        format!("{}{gap}{}", self.site, self.note)
+    }
+}
+
+/// A further line of a finding.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// What it says.
+    pub label: FactLabel,
+    /// The words after the label.
+    pub text: String,
+}
+
+/// What a line of a finding says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FactLabel {
+    /// The cause.
+    Why,
+    /// A reference that holds the memory.
+    HeldBy,
+    /// Something else that holds it.
+    Holder,
+    /// What to do.
+    Help,
+    /// A row of bars, by its title.
+    Bars(String),
+}
+
+impl FactLabel {
+    /// The word before the line.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Why => "why",
+            Self::HeldBy => "held by",
+            Self::Holder => "holder",
+            Self::Help => "help",
+            Self::Bars(title) => title,
+        }
+    }
 }
 
 /// A change and its outcome.

@@ -1,6 +1,7 @@
 //! An answer in lines of a terminal or a log.
 
-use super::{Answer, Bar, Diagnostic, FixRow, Level, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FixRow, Level, RankRow};
+use vramscope_inference::lower_first;
 use vramscope_units::printable;
 
 /// What a part of a line is: a terminal paints it.
@@ -87,7 +88,7 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.push(vec![(Paint::Faint, "help: ".to_owned()), (Paint::Plain, shown(help))]);
     }
     for note in &answer.notes {
-        lines.wrapped(Paint::Faint, "note: ", &super::make::lower_first(note), 6);
+        lines.wrapped(Paint::Faint, "note: ", &going_on(note), 6);
     }
     lines.all
 }
@@ -211,8 +212,8 @@ impl Lines {
         if one.source.is_none() && !one.what.is_empty() && one.level != Level::Note {
             self.fact(&indent, "there", &one.what);
         }
-        for (label, text) in &one.facts {
-            self.fact(&indent, label, text);
+        for Fact { label, text } in &one.facts {
+            self.fact(&indent, label.name(), text);
         }
         if !one.detail.is_empty() {
             self.fact(&indent, "", &one.detail);
@@ -231,7 +232,7 @@ impl Lines {
     /// `  --> gpt.py:44 forward, in its backward       oom.pickle #7,396`.
     fn place(&mut self, one: &Diagnostic) {
         let file = shown(&one.file);
-        let place = shown(&one.place);
+        let place = shown(&one.place());
         if place.is_empty() && (one.level == Level::Note || file.is_empty()) {
             return;
         }
@@ -432,6 +433,16 @@ impl Lines {
             }
             self.push(spans);
         }
+    }
+}
+
+/// A note after its label. A name with other capitals keeps its first letter: `PyTorch`, `NCCL's`.
+fn going_on(note: &str) -> String {
+    let mut letters = note.chars().skip(1).take_while(|letter| letter.is_ascii_alphabetic());
+    if letters.any(|letter| letter.is_ascii_uppercase()) {
+        note.to_owned()
+    } else {
+        lower_first(note)
     }
 }
 

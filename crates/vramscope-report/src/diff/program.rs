@@ -267,7 +267,7 @@ impl ProgramChanges {
     /// What changed and how it compares, in at most three sentences.
     pub fn texts(&self) -> Vec<String> {
         let mut names = self.recipes.clone();
-        let batch = names.iter_mut().find(|name| name.starts_with("batch:"));
+        let batch = names.iter_mut().find(|name| matches!(name.parse(), Ok(Recipe::Batch(_))));
         if let (Some(name), Some(or)) = (batch, &self.or) {
             *name = format!("{name} or {or}");
         }

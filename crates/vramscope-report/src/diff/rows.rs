@@ -109,10 +109,14 @@ impl Pair {
 
     /// The rows of the main table: each band at its start (if not zero), peak and end, then counts.
     pub fn totals(&self) -> Vec<DiffRow> {
+        self.rows(|kind| kind.name().trim_end_matches("_bytes"))
+    }
+
+    fn rows(&self, name: impl Fn(BandKind) -> &'static str) -> Vec<DiffRow> {
         let mut rows = Vec::new();
         for kind in BandKind::ALL {
             let band = self.band(kind);
-            let name = kind.name().trim_end_matches("_bytes");
+            let name = name(kind);
             let is_exact = band.exactness == Exactness::Exact;
             let estimate = if is_exact { "" } else { " (estimate)" };
             let row = |when: &str, more: &str, bytes: BytesDiff| {
@@ -156,14 +160,10 @@ impl Pair {
     /// The main table as text: name, before, after, change, change in percent.
     pub fn total_texts(&self) -> Vec<[String; 5]> {
         let text = |row: DiffRow| {
-            // Text names bands as JSON does.
-            let name = match row.key.split_once('.') {
-                Some((band, _)) => row.label.replacen(band.trim_end_matches("_bytes"), band, 1),
-                None => row.label.clone(),
-            };
             let [a, b, change, percent] = row.cells();
-            [name, a, b, change, percent]
+            [row.label, a, b, change, percent]
         };
-        self.totals().into_iter().map(text).collect()
+        // Text names bands as JSON does.
+        self.rows(BandKind::name).into_iter().map(text).collect()
     }
 }

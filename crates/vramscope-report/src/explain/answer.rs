@@ -1,7 +1,9 @@
 //! What is said about messages, laid out by [`diagnostic`](crate::diagnostic) for every door.
 
 use super::record::{Advice, Bar, CauseKind, CauseVerdict, Explained, FigureName, Kind, Message};
-use crate::diagnostic::{self, Answer, Diagnostic, FigureRow, FixRow, Level, NothingFound};
+use crate::diagnostic::{
+    self, Answer, Diagnostic, Fact, FactLabel, FigureRow, FixRow, Level, NothingFound,
+};
 use crate::text::ranges;
 use std::fmt::Write as _;
 use vramscope_units::grouped;
@@ -67,7 +69,8 @@ fn whole(message: &Message) -> Diagnostic {
                     CauseVerdict::Excluded | CauseVerdict::CannotBeTold => return None,
                 };
                 let name = cause_name(cause.cause);
-                Some(("why".to_owned(), format!("{perhaps}{name}: {}", cause.text)))
+                let text = format!("{perhaps}{name}: {}", cause.text);
+                Some(Fact { label: FactLabel::Why, text })
             })
             .collect(),
         fixes: fixes.chain(message.no.iter().map(|no| row("no".to_owned(), no, false))).collect(),
@@ -83,7 +86,8 @@ fn headline(message: &Message) -> Diagnostic {
         level: Level::Error,
         kind: "oom",
         headline: message.headline.clone(),
-        place: place(message),
+        site: place(message),
+        note: String::new(),
         file: String::new(),
         source: None,
         what: String::new(),

@@ -53,6 +53,6 @@ pub(super) fn of_ranks(frames: &[FrameRecord<'_>]) -> Option<FindingPlace> {
     Some(FindingPlace {
         file: frame.file.to_string(),
         line: frame.line,
-        ..FindingPlace::of_site(&frame.label())
+        ..FindingPlace::of_site(frame.label())
     })
 }

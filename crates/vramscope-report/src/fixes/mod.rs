@@ -96,8 +96,7 @@ pub(crate) async fn of_oom(
     // What does not help is named only if everybody tries it.
     let is_said =
         |(of, fix): &(Candidate, Fix)| fix.outcome != Outcome::Short || words::is_tried(of);
-    let all = singles.into_iter().filter(is_said).chain(sets).map(|(_, fix)| fix);
-    (chosen(all.collect()), looks)
+    (chosen(singles.into_iter().filter(is_said).chain(sets).collect()), looks)
 }
 
 /// Known causes whose cures save enough, but do not suffice alone: the largest first.
@@ -129,7 +128,8 @@ async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) ->
     let answer = model.answer(question, budget).await;
     let conf = settings_text(&settings);
     (answer.fits() && answer.question.available.is_some()).then(|| Fix {
-        text: format!("PYTORCH_CUDA_ALLOC_CONF={conf}"),
+        text: words::of_settings(&conf),
+        short: conf.clone(),
         recipe: String::new(),
         conf: Some(conf),
         outcome: Outcome::Fits,
@@ -144,25 +144,25 @@ async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) ->
 }
 
 /// What fits, what may fit, and what everybody tries and does not help.
-fn chosen(mut all: Vec<Fix>) -> Vec<Fix> {
+fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<Fix> {
     // A stable sort: by cost within each outcome.
-    all.sort_by_key(|fix| (order(fix.outcome), fix.cost));
-    let fitting: Vec<String> = all
+    all.sort_by_key(|(_, fix)| (order(fix.outcome), fix.cost));
+    let fitting: Vec<Recipe> = all
         .iter()
-        .filter(|fix| fix.outcome == Outcome::Fits && fix.conf.is_none())
-        .map(|fix| fix.recipe.clone())
+        .filter(|(_, fix)| fix.outcome == Outcome::Fits && fix.conf.is_none())
+        .filter_map(|(of, _)| <[Recipe; 1]>::try_from(of.recipes.clone()).ok())
+        .flatten()
         .collect();
-    let has_needless = |fix: &Fix| {
-        let parts = || fix.recipe.split(',');
-        parts().count() > 1 && parts().any(|part| fitting.iter().any(|one| one == part))
+    let has_needless = |of: &Candidate| {
+        of.recipes.len() > 1 && of.recipes.iter().any(|recipe| fitting.contains(recipe))
     };
     let mut of_cost: BTreeMap<(u8, Cost), usize> = BTreeMap::new();
     let (mut fits, mut short) = (0, 0);
-    all.retain(|fix| {
+    all.retain(|(of, fix)| {
         let same = of_cost.entry((order(fix.outcome), fix.cost)).or_default();
         match fix.outcome {
             Outcome::Fits | Outcome::FitsBarely => {
-                let is_new = *same < MAX_OF_COST && fits < MAX_FITTING && !has_needless(fix);
+                let is_new = *same < MAX_OF_COST && fits < MAX_FITTING && !has_needless(of);
                 *same += usize::from(is_new);
                 fits += usize::from(is_new);
                 is_new
@@ -174,7 +174,7 @@ fn chosen(mut all: Vec<Fix>) -> Vec<Fix> {
             Outcome::Unknown => false,
         }
     });
-    all
+    all.into_iter().map(|(_, fix)| fix).collect()
 }
 
 fn order(outcome: Outcome) -> u8 {
@@ -297,10 +297,16 @@ impl Known<'_> {
         let recipes = &self.candidate.recipes;
         let recipe = recipes.iter().map(Recipe::to_string).collect::<Vec<_>>().join(",");
         let errors: Option<Vec<f64>> = recipes.iter().map(Recipe::error_percent).collect();
+        let conf = self.candidate.settings.is_some().then(|| settings_text(self.settings));
+        let changes = words::changes(trial.target, recipes, applied);
+        let with = |settings: Option<String>| {
+            settings.iter().chain(&changes).map(String::as_str).collect::<Vec<_>>().join(" + ")
+        };
         Fix {
-            text: words::text(trial.target, self.candidate, applied),
+            text: with(conf.as_deref().map(words::of_settings)),
+            short: with(conf.clone()),
             recipe,
-            conf: self.candidate.settings.is_some().then(|| settings_text(self.settings)),
+            conf,
             outcome,
             needs_bytes: Bytes(needs),
             short_by: short.map(Bytes),

@@ -5,20 +5,20 @@ use crate::target::Target;
 use crate::what_if::{Outcome, place};
 use vramscope_inference::{
     Applied, Checkpointed, Cost, Covers, Fix, Frozen, NewOptimizer, PeakPart, Recipe, When,
-    settings_text,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
 use vramscope_units::Bytes;
 
-/// What to change, in a few words.
-pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied]) -> String {
+/// Settings to change, as the variable that has them.
+pub(super) fn of_settings(conf: &str) -> String {
+    format!("PYTORCH_CUDA_ALLOC_CONF={conf}")
+}
+
+/// What to change beside settings, each in a few words.
+pub(super) fn changes(target: Target<'_>, recipes: &[Recipe], applied: &[Applied]) -> Vec<String> {
     let of = |(recipe, applied): (&Recipe, &Applied)| of_recipe(target, recipe, applied);
-    let mut parts: Vec<String> = candidate.recipes.iter().zip(applied).map(of).collect();
-    if let Some(settings) = &candidate.settings {
-        parts.insert(0, format!("PYTORCH_CUDA_ALLOC_CONF={}", settings_text(settings)));
-    }
-    parts.join(" + ")
+    recipes.iter().zip(applied).map(of).collect()
 }
 
 fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
@@ -60,8 +60,10 @@ fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
 /// The cure of a part of the peak, with what the trace shows of it.
 pub(super) fn of_peak_part(target: Target<'_>, part: &PeakPart) -> Fix {
     let applied = Applied { site: part.site, changed: 1, had_it: false };
+    let text = of_recipe(target, &part.cure, &applied);
     Fix {
-        text: of_recipe(target, &part.cure, &applied),
+        short: text.clone(),
+        text,
         recipe: part.cure.to_string(),
         conf: None,
         outcome: Outcome::Unknown,

@@ -2,10 +2,10 @@
 
 use super::{Held, Holder, HolderKind, alike, words};
 use crate::Target;
-use crate::diagnostic::upper_first;
 use crate::sidecar::holders::{By, Holders};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
+use vramscope_inference::capitalized;
 use vramscope_inference::{About, Category, Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes};
@@ -178,7 +178,7 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
         if row.bytes / 2 <= bytes {
             let is_all = holders.is_whole() && row.bytes == about;
             let freed = if is_all { "all of it" } else { &freed };
-            advice = format!("{}.", upper_first(&words::dropping(holders, row, freed)));
+            advice = format!("{}.", capitalized(&words::dropping(holders, row, freed)));
         }
     }
     Told { holder, advice }

@@ -62,11 +62,7 @@ impl Tree {
         };
         let chain = holders.chain(link);
         let root = holders.link(chain[0]);
-        let short = words::short_root(root);
-        let (name, of) = match short.split_once(" of ") {
-            Some((name, of)) => (name.to_owned(), format!(" of {of}")),
-            None => (short, String::new()),
-        };
+        let (name, of) = words::root_parts(root);
         let mut node = self.node(None, kind, format!("{name}{of}"), root.by, Some(chain[0]), known);
         let mut name = name;
         for &link in chain.iter().skip(1).take(MAX_DEPTH) {

@@ -141,17 +141,28 @@ fn begin(link: &Link) -> String {
 
 /// A root in few words: `losses of train()`, `CACHE of m.py`. A search has them.
 pub(super) fn short_root(link: &Link) -> String {
-    match link.by {
+    let (name, place) = root_parts(link);
+    name + &place
+}
+
+/// The name and the place of [`short_root`]: `losses`, ` of train()`.
+pub(super) fn root_parts(link: &Link) -> (String, String) {
+    let place = match link.by {
         By::Local => match function(link) {
-            function if function.is_empty() => begin(link),
-            function => format!("{} of {function}", begin(link)),
+            function if function.is_empty() => function,
+            function => format!(" of {function}"),
         },
-        By::Global => format!("{}{}", begin(link), module(link)),
+        By::Global => module(link),
+        _ => String::new(),
+    };
+    let name = match link.by {
+        By::Local | By::Global => begin(link),
         By::Context => format!("context variable {}", named(link)),
         By::Handled => "the handled exception".to_owned(),
         By::Cycle => "a reference cycle".to_owned(),
         _ => "a running expression".to_owned(),
-    }
+    };
+    (name, place)
 }
 
 /// A link that goes on from a name: `.weight`, `[0]`. `None` for other kinds.
@@ -179,6 +190,8 @@ struct Part {
     place: String,
     /// Whether it is nodes of the autograd graph.
     is_graph: bool,
+    /// Whether such nodes save the next part.
+    saves: bool,
     /// Whether steps have been added to its name.
     has_steps: bool,
 }
@@ -248,7 +261,7 @@ fn parts(holders: &Holders, chain: &[u32], ranges: &Ranges) -> Vec<Part> {
             }
             By::Saved | By::Packed | By::Accumulates if after_graph => {
                 let last = parts.last_mut().expect("a way has a begin");
-                last.is_graph = false;
+                (last.is_graph, last.saves) = (false, true);
                 let wrote = match link.by {
                     By::Saved if named.is_empty() => write!(last.text, " saves it"),
                     By::Saved => write!(last.text, " saves it as{named}"),
@@ -345,9 +358,7 @@ pub(super) fn reference(
     let last = parts.pop().unwrap_or_default();
     match parts.iter().rev().find(|part| !part.text.is_empty()) {
         Some(before) if last.is_graph => format!("the autograd graph of {}", before.text),
-        Some(before) if last.text.starts_with("its ") => {
-            format!("the graph of {}", before.text)
-        }
+        Some(before) if last.saves => format!("the graph of {}", before.text),
         _ => last.words(),
     }
 }

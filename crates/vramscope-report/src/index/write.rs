@@ -4,12 +4,13 @@ use super::{Entry, SCHEMA};
 use crate::card::{Card, NamedStack, Names};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use vramscope_inference::CallSite;
 
 /// Writes the lines of an index in order. Memory is in proportion to the number of distinct call
 /// sites and stacks.
 #[derive(Debug, Default)]
 pub struct Writer {
-    sites: FxHashMap<String, u32>,
+    sites: FxHashMap<CallSite, u32>,
     /// Files may name the site of a stack differently.
     stacks: FxHashMap<NamedStack, u32>,
 }

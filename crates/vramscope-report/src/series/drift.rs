@@ -5,7 +5,7 @@ use crate::matrix::named;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use vramscope_inference::median;
+use vramscope_inference::{CallSite, median};
 
 /// The fewest iterations of a rank among which drift is looked for: growth that happened once may
 /// be a larger batch.
@@ -97,7 +97,7 @@ fn site_bytes(point: &Point, site: u32) -> Option<u64> {
 pub(super) fn drifts(
     members: &[Member<'_>],
     iterations: &[u64],
-    site_names: &[String],
+    site_names: &[CallSite],
 ) -> Vec<Drift> {
     // By call site: the ranks on which it drifts.
     let mut found: BTreeMap<u32, Vec<(usize, Growth)>> = BTreeMap::new();
@@ -152,7 +152,7 @@ fn is_growth_of_all(kept: &[Value], growth: Growth) -> bool {
 fn drift(
     members: &[Member<'_>],
     iterations: &[u64],
-    (site, name): (u32, &str),
+    (site, name): (u32, &CallSite),
     on: &[(usize, Growth)],
 ) -> Drift {
     let rank = |&(at, growth): &(usize, Growth)| DriftRank {
@@ -193,7 +193,7 @@ fn drift(
     }
     let per_iteration: Vec<u64> = ranks.iter().map(|rank| rank.bytes_per_iteration).collect();
     let mut drift = Drift {
-        site: name.to_owned(),
+        site: name.name.clone(),
         bytes_per_iteration: median(&per_iteration),
         bytes_per_step: per_step.map(|all| median(&all)),
         ranks,
@@ -202,8 +202,8 @@ fn drift(
         text: String::new(),
         disproof: String::new(),
     };
-    drift.text = words::drift(&drift);
-    drift.disproof = words::disproof(&drift);
+    drift.text = words::drift(&drift, name);
+    drift.disproof = words::disproof(&drift, name);
     drift
 }
 

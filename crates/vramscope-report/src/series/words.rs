@@ -3,7 +3,7 @@
 use super::drift::{MIN_ITERATIONS, ranks_that_grow};
 use super::{Drift, DriftRank, MAX_SITES, Member, RankSeries};
 use crate::matrix::named;
-use vramscope_inference::site_filter;
+use vramscope_inference::{CallSite, at_or_with, capitalized};
 use vramscope_units::{Bytes, grouped};
 
 /// The least growth over all iterations of memory that no call site explains.
@@ -16,7 +16,7 @@ const MIN_FREE_PARTS: u64 = 50;
 const MAX_NAMED: usize = 8;
 
 /// `Rank 5 grows by 800.0 MiB per iteration at metrics.py:44 append; the other 31 ranks do not.`
-pub(super) fn drift(drift: &Drift) -> String {
+pub(super) fn drift(drift: &Drift, site: &CallSite) -> String {
     let mut ranks: Vec<u32> = drift.ranks.iter().map(|of| of.rank).collect();
     ranks.dedup();
     let others = drift.steady_ranks + drift.unknown_ranks;
@@ -45,11 +45,11 @@ pub(super) fn drift(drift: &Drift) -> String {
         format!(" That is {} per step, if the numbers of the iterations count steps.", Bytes(bytes))
     });
     let bytes = Bytes(drift.bytes_per_iteration);
-    format!("{who} {by} {bytes} per iteration {}{rest}.{per_step}", at(&drift.site))
+    format!("{who} {by} {bytes} per iteration {}{rest}.{per_step}", at_or_with(site))
 }
 
 /// What would disprove a drift.
-pub(super) fn disproof(drift: &Drift) -> String {
+pub(super) fn disproof(drift: &Drift, site: &CallSite) -> String {
     let most = drift.ranks.iter().max_by_key(|rank| rank.last_bytes);
     let Some(DriftRank { rank, to_iteration, last_bytes, .. }) = most else { return String::new() };
     format!(
@@ -57,23 +57,13 @@ pub(super) fn disproof(drift: &Drift) -> String {
          {to_iteration}, would disprove it. Memory that fills up once, such as a cache or a \
          history of fixed length, looks the same until it is full.",
         Bytes(*last_bytes),
-        at(&drift.site)
+        at_or_with(site)
     )
-}
-
-/// `at train.py:12 step`. Memory without a call stack is named by the reason.
-fn at(site: &str) -> String {
-    format!("{} {site}", if site_filter(site).is_some() { "at" } else { "with" })
 }
 
 fn other_ranks(count: usize) -> String {
     let ranks = if count == 1 { "rank" } else { "ranks" };
     format!("{} other {ranks}", grouped(count as u64))
-}
-
-fn capitalized(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 /// What a run's series shows.

@@ -5,7 +5,7 @@ use super::overview::Ranks;
 use crate::messages::views::{Fleet, FleetBar, FleetCluster, FleetIteration, FleetTick, SERIES};
 use vramscope_inference::median;
 use vramscope_report::Quantity;
-use vramscope_report::matrix::named;
+use vramscope_report::matrix::{named, numbers};
 use vramscope_units::svg::Path;
 use vramscope_units::{Bytes, Iteration, byte_ticks, grouped};
 
@@ -230,8 +230,7 @@ fn place(ranks: &[u32], sizes: Sizes) -> String {
         at.dedup();
         block *= at.len();
         if at.len() < size as usize {
-            let of = named(&at);
-            words.push(format!("{name} {}", of.split_once(' ').map_or("", |(_, of)| of)));
+            words.push(format!("{name} {}", numbers(&at)));
         }
     }
     if block == ranks.len() { words.join(", ") } else { String::new() }

@@ -5,7 +5,7 @@ use crate::messages::views::{Matrix, MatrixCell, MatrixCluster, MatrixColumn, Ma
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use vramscope_inference::{
-    MatrixRow as Sizes, RankFacts, RankMatrix, median, rank_matrix, rank_runs,
+    CallSite, MatrixRow as Sizes, RankFacts, RankMatrix, median, rank_matrix, rank_runs,
 };
 use vramscope_report::card::Card;
 use vramscope_report::matrix::{LEVELS, ROWS, bounds, level, named, outlier_text, sentences};
@@ -116,7 +116,7 @@ impl ShownMatrix {
             rows: rows
                 .iter()
                 .map(|row| MatrixRow {
-                    site: row.site.clone(),
+                    site: row.site.name.clone(),
                     term: site_filter(&row.site).unwrap_or_default(),
                     median: Quantity::bytes(Bytes(row.median)),
                     max: Quantity::bytes(Bytes(row.max)),
@@ -182,7 +182,7 @@ impl ShownMatrix {
         let bytes = Quantity::bytes(Bytes(bytes));
         Some(MatrixCell {
             title: format!("{} on rank {}", bytes.text, of.rank),
-            site: row.site.clone(),
+            site: row.site.name.clone(),
             bytes,
             change,
             lines,
@@ -206,15 +206,8 @@ fn steps<'a>(matrix: &RankMatrix, rank: impl Fn(usize) -> &'a Rank) -> Vec<Sizes
             let at = step.checked_sub(card.first_step);
             at.and_then(|at| card.steps.get(at as usize)).map_or(0, |step| step.peak.0)
         };
-        let bytes: Vec<u64> = cards.iter().map(of_step).collect();
-        let median = median(&bytes);
-        Sizes {
-            site: format!("step {}", vramscope_units::grouped(step.into())),
-            max: bytes.iter().copied().max().unwrap_or(0),
-            deviation: bytes.iter().map(|bytes| bytes.abs_diff(median)).max().unwrap_or(0),
-            median,
-            bytes,
-        }
+        let name = format!("step {}", vramscope_units::grouped(step.into()));
+        Sizes::new(CallSite { name, has_frame: false }, cards.iter().map(of_step).collect())
     };
     (first..end).map(row).collect()
 }

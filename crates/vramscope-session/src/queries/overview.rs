@@ -307,7 +307,7 @@ impl Ranks {
         let found = self.outliers.get(found).filter(|(rank, _)| *rank == index);
         let Some((_, skew)) = found else { return String::new() };
         let what = match (&skew.cause, skew.sites.first()) {
-            (SkewCause::Held, Some(site)) => format!("at {}", site.site),
+            (SkewCause::Held, Some(site)) => format!("at {}", site.site.name),
             (SkewCause::Held, None) => String::new(),
             (SkewCause::Batch { .. }, _) => "of activations".to_owned(),
             (SkewCause::Sharding, _) => "of parameters and optimizer state".to_owned(),

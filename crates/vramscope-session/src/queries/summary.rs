@@ -5,12 +5,12 @@ use super::shares::fraction;
 use crate::messages::views::{
     BarMark, BarPart, FindingView, FixView, MemoryBar, SaidFinding, Summary, SummaryView,
 };
-use vramscope_inference::{Category, FindingId};
+use vramscope_inference::{Category, FindingId, capitalized};
 use vramscope_layout::Color;
 use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, diagnose, diagnosed, diagnosed_with_savings,
 };
-use vramscope_report::diagnostic::{self, Answer, Diagnostic, FixRow, upper_first};
+use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FixRow};
 use vramscope_report::verdict::{self, MemoryPart, verdict};
 use vramscope_report::what_if::calibration_text;
 use vramscope_report::{Fix, Quantity, Target};
@@ -71,13 +71,9 @@ fn words(
         Some(SaidFinding {
             severity: entry.record.severity,
             id,
-            headline: upper_first(&one.headline),
-            place: one.place.clone(),
-            facts: one
-                .facts
-                .iter()
-                .map(|(label, text)| [label.clone(), fact(label, text)])
-                .collect(),
+            headline: capitalized(&one.headline),
+            place: one.place(),
+            facts: one.facts.iter().map(|of| [of.label.name().to_owned(), fact(of)]).collect(),
             looks: one.looks.iter().map(look).collect(),
             view,
         })
@@ -90,17 +86,17 @@ fn words(
     let dry = answer.dry.as_deref().map(sentence);
     let (headline, lines) = match (main, &answer.nothing_found) {
         (Some(main), _) => {
-            (upper_first(&main.headline), main_lines(main).into_iter().chain(dry).collect())
+            (capitalized(&main.headline), main_lines(main).into_iter().chain(dry).collect())
         }
         (None, Some(nothing)) => {
             let peak = answer.peak.iter().map(|(words, _)| sentence(words));
             let looked = (!nothing.looked_for.is_empty())
                 .then(|| format!("Looked for: {}.", nothing.looked_for));
-            (upper_first(nothing.headline), peak.chain(looked).collect())
+            (capitalized(nothing.headline), peak.chain(looked).collect())
         }
         (None, None) => {
             let peak = answer.peak.iter().map(|(words, _)| sentence(words));
-            (answer.dry.as_deref().map(upper_first).unwrap_or_default(), peak.collect())
+            (answer.dry.as_deref().map(capitalized).unwrap_or_default(), peak.collect())
         }
     };
     SummaryView {
@@ -125,13 +121,16 @@ fn words(
 
 /// A line of `diagnose` as a sentence of its own.
 fn sentence(text: &str) -> String {
-    let text = upper_first(text);
+    let text = capitalized(text);
     if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }
 
 /// A line of `diagnose` that needs no label.
-fn fact(label: &str, text: &str) -> String {
-    if label == "held by" { sentence(&format!("memory is held by {text}")) } else { sentence(text) }
+fn fact(Fact { label, text }: &Fact) -> String {
+    match label {
+        FactLabel::HeldBy => sentence(&format!("memory is held by {text}")),
+        _ => sentence(text),
+    }
 }
 
 fn look(row: &vramscope_report::diagnostic::LookRow) -> String {
@@ -140,9 +139,8 @@ fn look(row: &vramscope_report::diagnostic::LookRow) -> String {
 
 /// Why the main finding is one, and what to do beside the changes that were replayed.
 fn main_lines(main: &Diagnostic) -> Vec<String> {
-    let told = ["why", "held by", "holder", "help"];
-    let facts = main.facts.iter().filter(|(label, _)| told.contains(&label.as_str()));
-    facts.map(|(label, text)| fact(label, text)).collect()
+    let is_text = |of: &&Fact| !matches!(of.label, FactLabel::Bars(_));
+    main.facts.iter().filter(is_text).map(fact).collect()
 }
 
 /// What to do in a few words: the first change that helps, else the advice.
@@ -152,8 +150,8 @@ fn remedy(main: Option<&Diagnostic>, rows: &[FixRow]) -> String {
         let before = if main.is_none() { "Largest saving: " } else { "" };
         return format!("{before}{}, {outcome}", row.text);
     }
-    let advice = main.and_then(|main| main.facts.iter().find(|(label, _)| label == "help"));
-    advice.map(|(_, text)| upper_first(text)).unwrap_or_default()
+    let advice = main.and_then(|main| main.facts.iter().find(|of| of.label == FactLabel::Help));
+    advice.map(|of| capitalized(&of.text)).unwrap_or_default()
 }
 
 /// The rows with their gauges. They have one scale.

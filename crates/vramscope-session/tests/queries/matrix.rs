@@ -3,6 +3,7 @@
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
 use super::number;
 use allocation_counter::measure;
+use vramscope_inference::CallSite;
 use vramscope_report::card::{Card, SiteBytes};
 use vramscope_report::matrix::matrices;
 use vramscope_session::Coordinator;
@@ -121,7 +122,7 @@ fn a_thousand_cards_are_compared_at_once() {
         let sum = |card: &Card| card.sites.iter().map(|of| of.bytes.0).sum::<u64>();
         if rank == 600 {
             let (site, bytes) = (card.names.sites.len() as u32, Bytes(sum(&card)));
-            card.names.sites.push("eval.py:9 keep".to_owned());
+            card.names.sites.push(CallSite { name: "eval.py:9 keep".to_owned(), has_frame: true });
             card.sites.push(SiteBytes { site, bytes });
         }
         card.bands[0].peak.0 = sum(&card) as i64;

@@ -2,10 +2,11 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
+use vramscope_inference::capitalized;
 use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_savings,
 };
-use vramscope_report::diagnostic::{Answer as Said, upper_first};
+use vramscope_report::diagnostic::Answer as Said;
 use vramscope_report::verdict::{MemoryBar as Memory, verdict};
 use vramscope_report::{FindingKind, LoadedFile};
 use vramscope_session::messages::views::{Answer, MemoryBar, Query, Summary};
@@ -31,12 +32,12 @@ fn check(name: &str, summary: &Summary, (diagnosis, said): &(Diagnosis, Said)) {
     let main = said.findings.first().filter(|_| said.nothing_found.is_none());
     let rows = match main {
         Some(main) => {
-            assert_eq!(view.headline, upper_first(&main.headline), "{name}");
+            assert_eq!(view.headline, capitalized(&main.headline), "{name}");
             &main.fixes
         }
         None => {
             let nothing = said.nothing_found.as_ref().expect("one of both");
-            assert_eq!(view.headline, upper_first(nothing.headline), "{name}");
+            assert_eq!(view.headline, capitalized(nothing.headline), "{name}");
             assert!(view.lines.iter().any(|line| line.contains(&nothing.looked_for)), "{name}");
             &said.savings
         }
@@ -46,10 +47,10 @@ fn check(name: &str, summary: &Summary, (diagnosis, said): &(Diagnosis, Said)) {
     let printed: Vec<[&str; 5]> =
         rows.iter().map(|f| [&*f.text, &f.needs, &f.verdict, &f.cost, &f.basis]).collect();
     assert_eq!(shown, printed, "{name}");
-    let shown: Vec<(String, &str)> =
-        view.findings.iter().map(|f| (f.headline.clone(), &*f.place)).collect();
-    let printed: Vec<(String, &str)> =
-        said.findings.iter().map(|f| (upper_first(&f.headline), &*f.place)).collect();
+    let shown: Vec<(String, String)> =
+        view.findings.iter().map(|f| (f.headline.clone(), f.place.clone())).collect();
+    let printed: Vec<(String, String)> =
+        said.findings.iter().map(|f| (capitalized(&f.headline), f.place())).collect();
     assert_eq!(shown, printed, "{name}");
 }
 

@@ -42,9 +42,7 @@ pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict
 pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
 pub use pinned::{Pinned, PinnedCause};
-pub use ranks::{
-    RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew, rank_why, rank_words,
-};
+pub use ranks::{RankSkew, SkewCause, SkewSite, rank_skew, rank_why, rank_words};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
 

@@ -4,7 +4,7 @@ use crate::messages::views::{COMPARED, ComparedCurves, Difference, PlaceMark};
 use vramscope_report::Quantity;
 use vramscope_report::side::{Align, Side, SideCurve};
 use vramscope_units::svg::{Path, outline};
-use vramscope_units::{Tick, byte_ticks, event_ticks, time_ticks};
+use vramscope_units::{Tick, byte_ticks, event_ticks, signed_grouped, time_ticks};
 
 /// Both curves in one box. The x axis spans both curves. The y axis ends above the higher peak.
 pub(super) fn curves(side_a: &Side, side_b: &Side, align: Align) -> ComparedCurves {
@@ -51,7 +51,7 @@ pub(super) fn curves(side_a: &Side, side_b: &Side, align: Align) -> ComparedCurv
         Align::Time => time_ticks(from.max(0.0), to, 8),
         Align::Step => {
             let step =
-                |t: Tick| Tick { text: format!("step {}", t.text.trim_start_matches('#')), ..t };
+                |t: Tick| Tick { text: format!("step {}", signed_grouped(t.value as i64)), ..t };
             event_ticks(from.max(0.0), to, 8).into_iter().map(step).collect()
         }
     };

@@ -1,27 +1,16 @@
 //! Why a rank holds more: a larger batch, memory held on it only, sharding, or the allocator.
 
-use super::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite};
+use super::{RankSkew, SkewCause, SkewSite};
 use crate::category::Category;
 use crate::claims::id::FindingId;
 use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::severity::Severity;
+use crate::evidence::ranks::{
+    RankFacts, RankMatrix, RankOutlier, RankStack, Spread, are_few, matters, median, total,
+};
+use rustc_hash::FxHashMap;
 use vramscope_trace::group_by_key;
 use vramscope_units::Bytes;
-
-/// The smallest excess over the median to report, whatever the spread.
-const MIN_EXCESS_BYTES: u64 = 16 << 20;
-
-/// An excess below this share of the usual peak is not reported: one part in fifty.
-const MIN_EXCESS_DIVISOR: u64 = 50;
-
-/// The smallest excess of one call stack that counts.
-const MIN_SITE_BYTES: u64 = 1 << 20;
-
-/// A figure must exceed the median by this many standard deviations.
-const DEVIATIONS: u64 = 6;
-
-/// The smallest ratio, in percent, of a batch to report.
-const MIN_BATCH_PERCENT: u64 = 125;
 
 /// The smallest ratio, in percent, of a batch that is not [`Severity::Low`]. Batches of samples of
 /// different lengths differ by less.
@@ -30,32 +19,32 @@ const LARGE_BATCH_PERCENT: u64 = 175;
 /// The fewest call stacks that show the ratio of a batch.
 const MIN_BATCH_STACKS: usize = 3;
 
-/// The group's figures that each rank is compared with.
+/// The smallest call stack that shows the ratio of a batch.
+const MIN_BATCH_BYTES: u64 = 1 << 20;
+
+/// Categories that ranks shard.
+const SHARDED: [Category; 2] = [Category::Parameter, Category::OptimizerState];
+
+/// Ranks with similar call stacks.
 struct Group<'a> {
     members: &'a [&'a RankFacts],
-    /// The median and the spread of each call stack's bytes, by its hash.
-    stacks: Vec<(u64, Usual)>,
-    /// The ratio of each rank's batch to the usual one, in percent; `None` if there is no single
-    /// ratio.
-    batches: Vec<Option<u64>>,
-    batch: Usual,
+    /// Each call stack's bytes, by its hash.
+    stacks: FxHashMap<u64, Spread>,
+    /// The ratio of the batch to the usual one, in percent.
+    batch: Figure,
     /// The median of inputs.
     input: u64,
-    requested: Usual,
-    reserved: Usual,
-    /// Parameters and optimizer state of each rank.
-    states: Vec<u64>,
-    state: Usual,
-    /// The smallest excess to report.
-    least: u64,
+    /// The median peak.
+    peak: u64,
+    reserved: Figure,
+    /// Parameters and optimizer state at call stacks that other ranks have too.
+    state: Figure,
 }
 
-/// The middle of a figure over all ranks of a group.
-#[derive(Clone, Copy)]
-struct Usual {
-    median: u64,
-    /// The median absolute deviation, scaled to a standard deviation.
-    spread: u64,
+/// A figure of each rank of a group.
+struct Figure {
+    values: Vec<u64>,
+    spread: Spread,
 }
 
 /// What exceeds the median on one rank.
@@ -74,251 +63,242 @@ pub(super) fn compare(members: &[&RankFacts]) -> Vec<(usize, RankSkew)> {
     let mut found = Vec::new();
     for (index, rank) in members.iter().enumerate() {
         for excess in group.of_rank(index) {
-            let each =
-                members.iter().map(|other| (other.rank.unwrap_or_default(), excess.on(other)));
-            let mut each: Vec<(u32, Bytes)> = each.collect();
-            each[index].1 = Bytes(excess.bytes);
-            found.push((index, finding(rank, excess, each)));
+            let each = group.each(&excess);
+            found.push((index, excess.of(rank, each)));
         }
     }
     found
 }
 
 impl Excess {
-    /// The bytes of another rank that are compared.
-    fn on(&self, rank: &RankFacts) -> Bytes {
-        Bytes(match self.cause {
-            SkewCause::Batch { .. } | SkewCause::Held => {
-                let is_site = |hash: u64| self.sites.iter().any(|site| site.hash == hash);
-                rank.by_stack.iter().filter(|stack| is_site(stack.hash)).map(|s| s.bytes).sum()
-            }
-            SkewCause::Sharding => bytes_of(rank, &SHARDED),
-            SkewCause::Reserved => rank.reserved_peak,
-        })
+    /// The excess at call stacks, with their usual bytes.
+    fn at<'s>(cause: SkewCause, stacks: impl Iterator<Item = (&'s RankStack, u64)>) -> Self {
+        let (mut bytes, mut usual, mut sites) = (0u64, 0u64, Vec::new());
+        for (stack, usual_bytes) in stacks {
+            bytes = bytes.saturating_add(stack.bytes);
+            usual = usual.saturating_add(usual_bytes);
+            let excess = Bytes(stack.bytes.saturating_sub(usual_bytes));
+            sites.push(SkewSite { hash: stack.hash, site: stack.site.clone(), excess });
+        }
+        sites.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
+        let what = match cause {
+            SkewCause::Batch { .. } => "batch".to_owned(),
+            _ => sites.first().map(|site| format!("{:016x}", site.hash)).unwrap_or_default(),
+        };
+        Self { cause, what, bytes, usual, sites }
+    }
+
+    /// Bytes above what is usual.
+    fn above(&self) -> u64 {
+        self.bytes.saturating_sub(self.usual)
+    }
+
+    /// The finding about a rank. `each` are the bytes on each compared rank.
+    fn of(self, rank: &RankFacts, each: Vec<(u32, Bytes)>) -> RankSkew {
+        let reserved = i64::try_from(rank.reserved_peak).unwrap_or(i64::MAX);
+        let severity = match self.cause {
+            SkewCause::Batch { percent, .. } if percent < LARGE_BATCH_PERCENT => Severity::Low,
+            _ => Severity::of(FindingKind::RankSkew, self.above(), reserved),
+        };
+        let basis = match self.cause {
+            // A larger batch and longer sequences look alike, and categories are guesses.
+            SkewCause::Batch { .. } | SkewCause::Sharding => Basis::Estimate,
+            SkewCause::Held | SkewCause::Reserved => Basis::Recorded,
+        };
+        let is_main = |stack: &&RankStack| self.sites.first().is_some_and(|m| m.hash == stack.hash);
+        RankSkew {
+            category: rank.by_stack.iter().find(is_main).map(|stack| stack.category),
+            id: FindingId { kind: FindingKind::RankSkew, device: rank.device, what: self.what },
+            severity,
+            basis,
+            rank: rank.rank.unwrap_or_default(),
+            cause: self.cause,
+            bytes: Bytes(self.bytes),
+            usual: Bytes(self.usual),
+            ranks: each.len(),
+            each,
+            sites: self.sites,
+        }
+    }
+}
+
+impl Figure {
+    fn new(values: Vec<u64>) -> Self {
+        Self { spread: Spread::of(values.clone(), values.len()), values }
+    }
+
+    /// Whether a rank and few others have far more than the median.
+    fn is_outlier(&self, index: usize) -> bool {
+        let median = self.spread.median;
+        let is_far = |value: u64| value > median && self.spread.is_far(value, median);
+        let far = || self.values.iter().filter(|&&value| is_far(value)).count();
+        is_far(self.values[index]) && are_few(far(), self.values.len())
     }
 }
 
 impl<'a> Group<'a> {
     fn new(members: &'a [&'a RankFacts]) -> Self {
-        let values = members.iter().flat_map(|rank| &rank.by_stack);
-        let values = values.map(|stack| (stack.hash, stack.bytes)).collect();
-        let stacks: Vec<(u64, Usual)> = group_by_key(values)
-            .into_iter()
-            .map(|(hash, bytes)| (hash, Usual::of(bytes, members.len())))
+        let stacks = members.iter().flat_map(|rank| &rank.by_stack);
+        let stacks = stacks.map(|stack| (stack.hash, stack.bytes)).collect();
+        let stacks: FxHashMap<u64, Spread> = (group_by_key(stacks).into_iter())
+            .map(|(hash, bytes)| (hash, Spread::of(bytes, members.len())))
             .collect();
-        let batches: Vec<Option<u64>> =
-            members.iter().map(|rank| batch_percent(rank, &stacks)).collect();
-        let requested = Usual::of_each(members, |rank| rank.requested_peak);
-        let states: Vec<u64> = members.iter().map(|rank| bytes_of(rank, &SHARDED)).collect();
+        let values = |of: &dyn Fn(&RankFacts) -> u64| members.iter().map(|rank| of(rank)).collect();
+        // Memory that only this rank has is held, not sharded.
+        let state = |rank: &RankFacts| {
+            let own = rank.by_stack.iter().filter(|stack| {
+                SHARDED.contains(&stack.category) && stacks[&stack.hash].median == 0
+            });
+            bytes_of(rank, &SHARDED).saturating_sub(own.map(|stack| stack.bytes).sum())
+        };
         Self {
-            batch: Usual::of(
-                batches.iter().map(|percent| percent.unwrap_or(100)).collect(),
-                members.len(),
-            ),
-            least: MIN_EXCESS_BYTES.max(requested.median / MIN_EXCESS_DIVISOR),
-            input: Usual::of_each(members, |rank| bytes_of(rank, &[Category::Input])).median,
-            reserved: Usual::of_each(members, |rank| rank.reserved_peak),
-            state: Usual::of(states.clone(), members.len()),
-            states,
+            batch: Figure::new(values(&|rank| batch_percent(rank, &stacks).unwrap_or(100))),
+            input: median(&values(&|rank| bytes_of(rank, &[Category::Input]))),
+            peak: median(&values(&|rank| rank.requested_peak)),
+            reserved: Figure::new(values(&|rank| rank.reserved_peak)),
+            state: Figure::new(values(&state)),
             members,
             stacks,
-            batches,
-            requested,
         }
     }
 
     fn of_rank(&self, index: usize) -> Vec<Excess> {
-        let rank = self.members[index];
-        // What a rank holds more shows in its peak. Otherwise another moment is its peak.
-        let mut unexplained = rank.requested_peak.saturating_sub(self.requested.median);
+        let mut unexplained = self.members[index].requested_peak.saturating_sub(self.peak);
         let mut found = Vec::new();
         let batch = self.batch_of(index);
-        let scale = batch.as_ref().map_or(100, |_| self.batches[index].unwrap_or(100));
-        for excess in [batch, self.held(rank, scale), self.sharding(rank)].into_iter().flatten() {
-            let bytes = excess.bytes.saturating_sub(excess.usual);
-            if bytes >= self.least && unexplained >= bytes / 2 {
+        let scale = batch.as_ref().map_or(100, |_| self.batch.values[index]);
+        for excess in [batch, self.held(index, scale), self.sharding(index)].into_iter().flatten() {
+            let bytes = excess.above();
+            if matters(bytes, self.peak) && is_at_peak(bytes, unexplained) {
                 unexplained = unexplained.saturating_sub(bytes);
                 found.push(excess);
             }
         }
         if found.is_empty() {
-            found.extend(self.reserved(rank));
+            found.extend(self.reserved(index));
         }
         found
     }
 
     /// A larger batch or longer sequences.
     fn batch_of(&self, index: usize) -> Option<Excess> {
-        let percent = self.batches[index].filter(|&percent| percent >= MIN_BATCH_PERCENT)?;
-        let beyond = |other: &Option<u64>| self.batch.is_far(other.unwrap_or(100), 0);
-        if !self.batch.is_far(percent, 0) || !few(&self.batches, beyond) {
+        if !self.batch.is_outlier(index) {
             return None;
         }
-        let rank = self.members[index];
+        let (rank, percent) = (self.members[index], self.batch.values[index]);
         let grown = rank.by_stack.iter().filter_map(|stack| {
-            let usual = usual_of(&self.stacks, stack.hash)?.median;
-            let is_part = usual > 0
-                && is_data_of_step(stack.category)
-                && is_near(stack.bytes.saturating_mul(100) / usual, percent);
-            is_part.then_some((stack, usual))
+            let usual = self.stacks[&stack.hash].median;
+            let has_ratio =
+                is_data_of_step(stack.category) && is_ratio(stack.bytes, usual, percent);
+            has_ratio.then_some((stack, usual))
         });
-        let (bytes, usual, sites) = summed(grown);
-        let (input, usual_input) = (bytes_of(rank, &[Category::Input]), self.input);
-        let has_ratio =
-            usual_input > 0 && is_near(input.saturating_mul(100) / usual_input, percent);
-        let inputs = has_ratio.then_some((Bytes(input), Bytes(usual_input)));
-        let cause = SkewCause::Batch { percent, inputs };
-        Some(Excess { cause, what: "batch".to_owned(), bytes, usual, sites })
+        let input = bytes_of(rank, &[Category::Input]);
+        let inputs = is_ratio(input, self.input, percent);
+        let inputs = inputs.then_some((Bytes(input), Bytes(self.input)));
+        Some(Excess::at(SkewCause::Batch { percent, inputs }, grown))
     }
 
     /// Memory of single call stacks. `scale` is the ratio of the batch in percent.
-    fn held(&self, rank: &RankFacts, scale: u64) -> Option<Excess> {
-        let held = rank.by_stack.iter().filter_map(|stack| {
-            let usual = usual_of(&self.stacks, stack.hash)?;
+    fn held(&self, index: usize, scale: u64) -> Option<Excess> {
+        let held = self.members[index].by_stack.iter().filter_map(|stack| {
+            let usual = self.stacks[&stack.hash];
             let scale = if is_data_of_step(stack.category) { scale } else { 100 };
             let expected = usual.median.saturating_mul(scale) / 100;
-            let is_sharded = usual.median > 0 && SHARDED.contains(&stack.category);
-            let is_far = |bytes: u64| {
-                usual.is_far(bytes, (expected / 2).max(MIN_SITE_BYTES))
-                    && bytes.saturating_sub(expected) > (expected / 2).max(MIN_SITE_BYTES)
-            };
-            let of_rank = |other: &&RankFacts| {
-                let own = other.by_stack.iter().find(|own| own.hash == stack.hash);
-                own.is_some_and(|own| is_far(own.bytes))
+            let is_far =
+                |of: &RankStack| of.bytes > expected && usual.is_site_far(of.bytes, expected);
+            let of_rank = |other: &&&RankFacts| {
+                other.by_stack.iter().any(|s| s.hash == stack.hash && is_far(s))
             };
             // A larger batch scales a part of what has no frames.
-            let is_mixed = scale != 100 && !stack.has_frames();
-            let is_held = !stack.is_told
-                && !is_mixed
-                && !is_sharded
-                && is_far(stack.bytes)
-                && few(self.members, of_rank);
+            let is_mixed = scale != 100 && !stack.site.has_frame;
+            let is_sharded = usual.median > 0 && SHARDED.contains(&stack.category);
+            let is_held = !(stack.is_told || is_mixed || is_sharded)
+                && is_far(stack)
+                && are_few(self.members.iter().filter(of_rank).count(), self.members.len());
             is_held.then_some((stack, expected))
         });
-        let (bytes, usual, sites) = summed(held);
-        let what = format!("{:016x}", sites.first()?.hash);
-        Some(Excess { cause: SkewCause::Held, what, bytes, usual, sites })
+        Some(Excess::at(SkewCause::Held, held)).filter(|held| !held.sites.is_empty())
     }
 
-    /// More parameters and optimizer state, at call sites that the other ranks have too.
-    fn sharding(&self, rank: &RankFacts) -> Option<Excess> {
-        // Memory that only this rank has is held, not sharded.
-        let own: u64 = rank
-            .by_stack
-            .iter()
-            .filter(|stack| SHARDED.contains(&stack.category))
-            .filter(|stack| {
-                usual_of(&self.stacks, stack.hash).is_some_and(|usual| usual.median == 0)
-            })
-            .map(|stack| stack.bytes)
-            .sum();
-        let usual = self.state;
-        let is_far = |bytes: u64| usual.is_far(bytes, usual.median / 4);
-        let bytes = bytes_of(rank, &SHARDED).saturating_sub(own);
-        if !is_far(bytes) || !few(&self.states, |&other| is_far(other)) {
-            return None;
-        }
-        let larger = rank.by_stack.iter().filter_map(|stack| {
-            let usual = usual_of(&self.stacks, stack.hash)?.median;
+    /// More parameters and optimizer state, at call stacks that the other ranks have too.
+    fn sharding(&self, index: usize) -> Option<Excess> {
+        let larger = self.members[index].by_stack.iter().filter_map(|stack| {
+            let usual = self.stacks[&stack.hash].median;
             let is_larger = SHARDED.contains(&stack.category) && 0 < usual && usual < stack.bytes;
             is_larger.then_some((stack, usual))
         });
-        let (_, _, sites) = summed(larger);
-        let what = "sharding".to_owned();
-        Some(Excess { cause: SkewCause::Sharding, what, bytes, usual: usual.median, sites })
+        self.state.is_outlier(index).then(|| Excess {
+            what: "sharding".to_owned(),
+            bytes: self.state.values[index],
+            usual: self.state.spread.median,
+            ..Excess::at(SkewCause::Sharding, larger)
+        })
     }
 
     /// More reserved memory, without more memory in use and without an own finding that explains
     /// it.
-    fn reserved(&self, rank: &RankFacts) -> Option<Excess> {
-        let usual = self.reserved;
-        let is_far = |rank: &&RankFacts| usual.is_far(rank.reserved_peak, usual.median / 4);
-        let excess = rank.reserved_peak.saturating_sub(usual.median);
-        let requested = rank.requested_peak.saturating_sub(self.requested.median);
+    fn reserved(&self, index: usize) -> Option<Excess> {
+        let (rank, usual) = (self.members[index], self.reserved.spread.median);
+        let excess = rank.reserved_peak.saturating_sub(usual);
         let is_told = rank.findings.iter().any(|&(kind, bytes)| {
             kind != FindingKind::PendingFree && bytes.saturating_mul(2) >= excess
         });
-        let is_skew = is_far(&rank)
-            && few(self.members, is_far)
-            && excess >= self.least
-            && requested <= excess / 2
+        let is_skew = self.reserved.is_outlier(index)
+            && matters(excess, self.peak)
+            && rank.requested_peak.saturating_sub(self.peak) <= excess / 2
             && !is_told;
         is_skew.then(|| Excess {
             cause: SkewCause::Reserved,
             what: "reserved".to_owned(),
             bytes: rank.reserved_peak,
-            usual: usual.median,
+            usual,
             sites: Vec::new(),
         })
     }
-}
 
-impl Usual {
-    /// Ranks without a value count as zero.
-    fn of(mut values: Vec<u64>, ranks: usize) -> Self {
-        values.resize(ranks, 0);
-        let median = middle(values.clone());
-        let deviation = middle(values.iter().map(|value| value.abs_diff(median)).collect());
-        Self { median, spread: (deviation as f64 * 1.4826) as u64 }
-    }
-
-    fn of_each(members: &[&RankFacts], figure: impl Fn(&RankFacts) -> u64) -> Self {
-        Self::of(members.iter().map(|rank| figure(rank)).collect(), members.len())
-    }
-
-    /// Whether a value exceeds the median by more than the spread and by more than `least`.
-    fn is_far(self, value: u64, least: u64) -> bool {
-        value.saturating_sub(self.median) > self.spread.saturating_mul(DEVIATIONS).max(least)
+    /// The bytes on each rank that are compared.
+    fn each(&self, excess: &Excess) -> Vec<(u32, Bytes)> {
+        let is_site = |stack: &&RankStack| excess.sites.iter().any(|of| of.hash == stack.hash);
+        let held = |rank: &RankFacts| total(rank.by_stack.iter().filter(is_site).map(|s| s.bytes));
+        let of = |(index, rank): (usize, &&RankFacts)| match excess.cause {
+            SkewCause::Batch { .. } | SkewCause::Held => held(rank),
+            SkewCause::Sharding => self.state.values[index],
+            SkewCause::Reserved => rank.reserved_peak,
+        };
+        let members = self.members.iter().enumerate();
+        members.map(|one| (one.1.rank.unwrap_or_default(), Bytes(of(one)))).collect()
     }
 }
 
-fn middle(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
+/// What a rank holds more shows in its peak. Otherwise another moment is its peak.
+fn is_at_peak(excess: u64, above_peak: u64) -> bool {
+    above_peak >= excess / 2
 }
-
-/// Whether so few of the ranks are beyond a limit that they are exceptions: one in eight, at least
-/// one. Otherwise they are another kind of rank.
-fn few<T>(ranks: &[T], is_beyond: impl Fn(&T) -> bool) -> bool {
-    ranks.iter().filter(|rank| is_beyond(rank)).count() <= (ranks.len() / 8).max(1)
-}
-
-/// Categories that ranks shard.
-const SHARDED: [Category; 2] = [Category::Parameter, Category::OptimizerState];
 
 /// Whether memory of a category grows with the batch.
 fn is_data_of_step(category: Category) -> bool {
     matches!(category, Category::Activation | Category::Temporary | Category::Input)
 }
 
-/// Whether a ratio is within a tenth of another.
-fn is_near(percent: u64, of: u64) -> bool {
-    percent.abs_diff(of) <= of / 10
+/// Whether bytes are within a tenth of the usual bytes times a ratio.
+fn is_ratio(bytes: u64, usual: u64, percent: u64) -> bool {
+    usual > 0 && (bytes.saturating_mul(100) / usual).abs_diff(percent) <= percent / 10
 }
 
 fn bytes_of(rank: &RankFacts, categories: &[Category]) -> u64 {
     rank.by_category.iter().filter(|share| categories.contains(&share.0)).map(|share| share.1).sum()
 }
 
-/// The usual bytes of a call stack.
-fn usual_of(stacks: &[(u64, Usual)], hash: u64) -> Option<&Usual> {
-    let at = stacks.binary_search_by_key(&hash, |stack| stack.0).ok()?;
-    Some(&stacks[at].1)
-}
-
 /// The ratio of a rank's data of a step to the usual, in percent. `None` if the call stacks do not
 /// agree: three quarters of the usual bytes must be within a tenth of the ratio. Where only Python
 /// frames are recorded, all of backward has no frames: gradients and workspaces, which do not grow,
 /// are in one row with what does. That row is left out.
-fn batch_percent(rank: &RankFacts, stacks: &[(u64, Usual)]) -> Option<u64> {
-    let mut ratios: Vec<(u64, u64)> = rank
-        .by_stack
-        .iter()
-        .filter(|stack| is_data_of_step(stack.category) && stack.has_frames())
-        .filter_map(|stack| {
-            let usual = usual_of(stacks, stack.hash)?.median;
-            (usual >= MIN_SITE_BYTES).then(|| (stack.bytes.saturating_mul(100) / usual, usual))
-        })
+fn batch_percent(rank: &RankFacts, stacks: &FxHashMap<u64, Spread>) -> Option<u64> {
+    let mut ratios: Vec<(u64, u64, u64)> = (rank.by_stack.iter())
+        .filter(|stack| is_data_of_step(stack.category) && stack.site.has_frame)
+        .map(|stack| (stack.bytes, stacks[&stack.hash].median))
+        .filter(|&(_, usual)| usual >= MIN_BATCH_BYTES)
+        .map(|(bytes, usual)| (bytes.saturating_mul(100) / usual, usual, bytes))
         .collect();
     if ratios.len() < MIN_BATCH_STACKS {
         return None;
@@ -326,97 +306,52 @@ fn batch_percent(rank: &RankFacts, stacks: &[(u64, Usual)]) -> Option<u64> {
     ratios.sort_unstable();
     let whole: u64 = ratios.iter().map(|ratio| ratio.1).sum();
     let mut before = 0;
-    let percent = ratios.iter().find_map(|&(percent, weight)| {
-        before += weight;
+    let percent = ratios.iter().find_map(|&(percent, usual, _)| {
+        before += usual;
         (before * 2 >= whole).then_some(percent)
     })?;
-    let agreeing: u64 = ratios.iter().filter(|r| is_near(r.0, percent)).map(|r| r.1).sum();
+    let agree = ratios.iter().filter(|&&(_, usual, bytes)| is_ratio(bytes, usual, percent));
+    let agreeing: u64 = agree.map(|ratio| ratio.1).sum();
     (agreeing.saturating_mul(4) >= whole.saturating_mul(3)).then_some(percent)
 }
 
-/// The bytes of call stacks, the usual bytes, and the stacks by excess.
-fn summed<'a>(stacks: impl Iterator<Item = (&'a RankStack, u64)>) -> (u64, u64, Vec<SkewSite>) {
-    let (mut bytes, mut usual_bytes, mut sites) = (0u64, 0u64, Vec::new());
-    for (stack, usual) in stacks {
-        bytes = bytes.saturating_add(stack.bytes);
-        usual_bytes = usual_bytes.saturating_add(usual);
-        let excess = Bytes(stack.bytes.saturating_sub(usual));
-        sites.push(SkewSite { hash: stack.hash, site: stack.site.clone(), excess });
-    }
-    sites.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
-    (bytes, usual_bytes, sites)
-}
-
 /// What the matrix of the ranks shows: call sites at which a rank holds far more than the others of
-/// its cluster. `others` are those, without the rank.
+/// its cluster.
 pub(super) fn of_outlier(
     rank: &RankFacts,
-    others: &[&RankFacts],
-    sites: &[&str],
-    (bytes, usual): (u64, u64),
+    matrix: &RankMatrix,
+    outlier: &RankOutlier,
 ) -> Option<RankSkew> {
-    let at = |rank: &RankFacts, site: &str| {
-        rank.by_site.iter().find(|held| held.0 == site).map_or(0, |held| held.1)
-    };
-    let told = |site: &str| rank.by_stack.iter().any(|s| s.site == site && s.is_told);
-    if sites.iter().any(|site| told(site)) {
+    let cluster = &matrix.clusters[matrix.columns[outlier.column].cluster];
+    let columns = cluster.first..cluster.first + cluster.ranks.len();
+    let rows = || outlier.rows.iter().map(|&row| &matrix.rows[row]);
+    let peaks: Vec<u64> = matrix.columns[columns.clone()].iter().map(|of| of.peak).collect();
+    let excess = outlier.bytes.saturating_sub(outlier.usual);
+    let is_at_peak = is_at_peak(excess, rank.requested_peak.saturating_sub(median(&peaks)));
+    if excess == 0
+        || !is_at_peak
+        || rank
+            .by_stack
+            .iter()
+            .any(|stack| stack.is_told && rows().any(|row| row.site == stack.site))
+    {
         return None;
     }
-    // What a rank holds more shows in its peak. Otherwise another moment is its peak.
-    let peak = middle(others.iter().map(|other| other.requested_peak).collect());
-    let excess = bytes.saturating_sub(usual);
-    let least = MIN_EXCESS_BYTES.max(peak / MIN_EXCESS_DIVISOR);
-    if excess < least || rank.requested_peak.saturating_sub(peak) < excess / 2 {
-        return None;
-    }
-    let mut named: Vec<SkewSite> = Vec::with_capacity(sites.len());
-    for &site in sites {
-        let of_site = rank.by_stack.iter().filter(|stack| stack.site == site);
-        let largest = of_site.max_by_key(|stack| (stack.bytes, stack.hash));
-        let usual = middle(others.iter().map(|other| at(other, site)).collect());
-        named.push(SkewSite {
-            hash: largest.map_or(0, |stack| stack.hash),
-            site: site.to_owned(),
-            excess: Bytes(at(rank, site).saturating_sub(usual)),
-        });
-    }
-    named.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
-    let held = |rank: &RankFacts| Bytes(sites.iter().map(|site| at(rank, site)).sum());
-    let mut each: Vec<(u32, Bytes)> = others
-        .iter()
-        .map(|other| (other.rank.unwrap_or_default(), held(other)))
-        .chain([(rank.rank.unwrap_or_default(), Bytes(bytes))])
+    let sites: Vec<SkewSite> = rows()
+        .map(|row| {
+            let stacks = rank.by_stack.iter().filter(|stack| stack.site == row.site);
+            let largest = stacks.max_by_key(|stack| (stack.bytes, stack.hash));
+            let usual = median(&row.bytes[columns.clone()]);
+            SkewSite {
+                hash: largest.map_or(0, |stack| stack.hash),
+                site: row.site.clone(),
+                excess: Bytes(row.bytes[outlier.column].saturating_sub(usual)),
+            }
+        })
         .collect();
-    each.sort_by_key(|of| of.0);
-    let what = format!("{:016x}", named.first()?.hash);
-    let of = Excess { cause: SkewCause::Held, what, bytes, usual, sites: named };
-    Some(finding(rank, of, each))
-}
-
-fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> RankSkew {
-    let excess = of.bytes.saturating_sub(of.usual);
-    let reserved = i64::try_from(rank.reserved_peak).unwrap_or(i64::MAX);
-    let severity = match of.cause {
-        SkewCause::Batch { percent, .. } if percent < LARGE_BATCH_PERCENT => Severity::Low,
-        _ => Severity::of(FindingKind::RankSkew, excess, reserved),
-    };
-    let basis = match of.cause {
-        // A larger batch and longer sequences look alike, and categories are guesses.
-        SkewCause::Batch { .. } | SkewCause::Sharding => Basis::Estimate,
-        SkewCause::Held | SkewCause::Reserved => Basis::Recorded,
-    };
-    let main = of.sites.first().and_then(|main| rank.by_stack.iter().find(|s| s.hash == main.hash));
-    RankSkew {
-        category: main.map(|stack| stack.category),
-        id: FindingId { kind: FindingKind::RankSkew, device: rank.device, what: of.what },
-        severity,
-        basis,
-        rank: rank.rank.unwrap_or_default(),
-        cause: of.cause,
-        bytes: Bytes(of.bytes),
-        usual: Bytes(of.usual),
-        ranks: each.len(),
-        each,
-        sites: of.sites,
-    }
+    let held = |column: usize| Bytes(total(rows().map(|row| row.bytes[column])));
+    let each = columns.map(|column| (matrix.columns[column].rank, held(column))).collect();
+    let what = format!("{:016x}", sites.first()?.hash);
+    let RankOutlier { bytes, usual, .. } = *outlier;
+    Some(Excess { cause: SkewCause::Held, what, bytes, usual, sites }.of(rank, each))
 }

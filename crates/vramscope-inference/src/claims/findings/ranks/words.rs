@@ -76,7 +76,7 @@ fn batch(skew: &RankSkew, excess: Bytes, percent: u64, inputs: Option<(Bytes, By
 
 fn held(skew: &RankSkew, excess: Bytes) -> Words {
     let RankSkew { rank, bytes, usual, .. } = *skew;
-    let site = skew.sites.first().map(|site| subject(&site.site)).unwrap_or_default();
+    let site = skew.sites.first().map(|site| subject(&site.site.name)).unwrap_or_default();
     let more = match skew.sites.len() {
         0 | 1 => String::new(),
         count => format!(" and {}", counted(count - 1, "further call stack")),

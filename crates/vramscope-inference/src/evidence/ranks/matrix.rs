@@ -4,38 +4,24 @@
 //! without being told. A rank that differs from a cluster at a few call sites only is an exception
 //! of that cluster, not a cluster of its own.
 
-use crate::claims::findings::RankFacts;
+use super::{CallSite, MIN_RANKS, RankFacts, Spread, are_few, matters, median, total};
+use rustc_hash::FxHashMap;
 
 /// Ranks are alike if what they hold differs, on average, by at most one part in this many of what
 /// the larger one holds. Differences are added up over call sites.
 pub const ALIKE_PARTS: u64 = 10;
 
 /// The most call sites at which an exception differs from the ranks of its cluster.
-pub const EXCEPTION_SITES: usize = 3;
+const EXCEPTION_SITES: usize = 3;
 
 /// All but one part in this many of an exception's difference is at these call sites.
 const EXCEPTION_PARTS: u64 = 5;
 
 /// The most groups of nearly equal ranks that are compared pair by pair.
-const MAX_LINKED: usize = 1024;
+const MAX_LINKED: usize = 256;
 
 /// The most call sites that are compared one by one. The others count together.
 const MAX_SITES: usize = 128;
-
-/// The smallest difference from the median that makes an outlier, whatever the spread.
-const MIN_EXCESS_BYTES: u64 = 16 << 20;
-
-/// A difference below this share of the usual peak makes no outlier: one part in fifty.
-const MIN_EXCESS_PARTS: u64 = 50;
-
-/// The smallest difference at one call site that counts.
-const MIN_SITE_BYTES: u64 = 1 << 20;
-
-/// A difference counts if it is more than this many times the usual one.
-const USUAL_DIFFERENCES: u64 = 9;
-
-/// The fewest ranks with a meaningful median.
-const MIN_RANKS: usize = 3;
 
 /// What the ranks of a run hold at their peaks, by call site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +42,7 @@ pub struct RankMatrix {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixRow {
     /// The call site.
-    pub site: String,
+    pub site: CallSite,
     /// Its bytes on each rank, by column.
     pub bytes: Vec<u64>,
     /// The median of these; of an even number of ranks the upper one of the two in the middle.
@@ -65,6 +51,15 @@ pub struct MatrixRow {
     pub max: u64,
     /// The largest difference from the median.
     pub deviation: u64,
+}
+
+impl MatrixRow {
+    /// The row of figures by column.
+    pub fn new(site: CallSite, bytes: Vec<u64>) -> Self {
+        let median = median(&bytes);
+        let deviation = bytes.iter().map(|bytes| bytes.abs_diff(median)).max().unwrap_or(0);
+        Self { site, median, max: bytes.iter().copied().max().unwrap_or(0), deviation, bytes }
+    }
 }
 
 /// A rank.
@@ -114,58 +109,42 @@ pub fn rank_matrix(ranks: &[&RankFacts]) -> RankMatrix {
     let clusters = held.clusters();
     let mut matrix = RankMatrix { omitted, ..RankMatrix::default() };
     let order: Vec<usize> = clusters.concat();
-    for (row, site) in sites.into_iter().enumerate() {
-        let bytes = held.row(&order, row);
-        let median = median(&bytes);
-        let (mut max, mut deviation) = (0, 0);
-        for &bytes in &bytes {
-            max = bytes.max(max);
-            deviation = bytes.abs_diff(median).max(deviation);
-        }
-        matrix.rows.push(MatrixRow { site: site.to_owned(), bytes, median, max, deviation });
-    }
+    matrix.rows = (sites.iter().enumerate())
+        .map(|(row, &site)| MatrixRow::new(site.clone(), held.row(&order, row)))
+        .collect();
     for (cluster, members) in clusters.into_iter().enumerate() {
         let first = matrix.columns.len();
         let medians = held.medians(&members);
         // The rank that is nearest to the medians, and the one that is nearest but for it.
         let usual = held.nearest(&members, usize::MAX, &medians);
         let next = held.nearest(&members, members[usual], &medians);
-        let mut of_cluster = RankCluster { first, ranks: Vec::with_capacity(members.len()) };
         for &member in &members {
-            let rank = ranks[member].rank.unwrap_or_default();
-            of_cluster.ranks.push(rank);
             let usual = match members.len() {
                 1 => held.nearest(&order, member, held.of(member)),
                 _ => first + if member == members[usual] { next } else { usual },
             };
-            matrix.columns.push(MatrixColumn {
-                rank,
-                member,
-                peak: ranks[member].requested_peak,
-                cluster,
-                usual,
-            });
+            let RankFacts { rank, requested_peak: peak, .. } = *ranks[member];
+            let rank = rank.unwrap_or_default();
+            matrix.columns.push(MatrixColumn { rank, member, peak, cluster, usual });
         }
-        matrix.clusters.push(of_cluster);
+        let own = matrix.columns[first..].iter().map(|column| column.rank).collect();
+        matrix.clusters.push(RankCluster { first, ranks: own });
         held.outliers(&members, &medians, first, &mut matrix.outliers);
     }
     matrix
 }
 
 /// The call sites with the most bytes on any rank, and the number of the others.
-fn largest_sites<'a>(ranks: &[&'a RankFacts]) -> (Vec<&'a str>, usize) {
-    let mut all: Vec<(&str, u64)> = Vec::new();
-    for rank in ranks {
-        for (site, bytes) in &rank.by_site {
-            all.push((site, *bytes));
-        }
+fn largest_sites<'a>(ranks: &[&'a RankFacts]) -> (Vec<&'a CallSite>, usize) {
+    let mut most: FxHashMap<&CallSite, u64> = FxHashMap::default();
+    for (site, bytes) in ranks.iter().flat_map(|rank| &rank.by_site) {
+        let most = most.entry(site).or_default();
+        *most = *bytes.max(most);
     }
-    all.sort_by(|a, b| a.0.cmp(b.0).then(b.1.cmp(&a.1)));
-    all.dedup_by_key(|site| site.0);
-    all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let omitted = all.len().saturating_sub(MAX_SITES);
-    all.truncate(MAX_SITES);
-    (all.iter().map(|site| site.0).collect(), omitted)
+    let mut sites: Vec<(&CallSite, u64)> = most.into_iter().collect();
+    sites.sort_unstable_by_key(|&(site, bytes)| (std::cmp::Reverse(bytes), site));
+    let omitted = sites.len().saturating_sub(MAX_SITES);
+    (sites.iter().take(MAX_SITES).map(|site| site.0).collect(), omitted)
 }
 
 /// What each rank holds at the call sites, and what it holds beside them.
@@ -179,17 +158,16 @@ struct Held {
 }
 
 impl Held {
-    fn new(ranks: &[&RankFacts], sites: &[&str]) -> Self {
-        let mut by_name: Vec<(&str, usize)> = sites.iter().copied().zip(0..).collect();
-        by_name.sort_by(|a, b| a.0.cmp(b.0));
+    fn new(ranks: &[&RankFacts], sites: &[&CallSite]) -> Self {
+        let rows: FxHashMap<&CallSite, usize> = sites.iter().copied().zip(0..).collect();
         let width = sites.len() + 1;
         let mut bytes = vec![0; ranks.len() * width];
         let mut totals = Vec::with_capacity(ranks.len());
         for (rank, own) in ranks.iter().zip(bytes.chunks_exact_mut(width)) {
             let mut rest = rank.requested_peak;
             for (site, held) in &rank.by_site {
-                if let Ok(at) = by_name.binary_search_by(|known| known.0.cmp(site)) {
-                    own[by_name[at].1] = *held;
+                if let Some(&row) = rows.get(site) {
+                    own[row] = *held;
                     rest = rest.saturating_sub(*held);
                 }
             }
@@ -205,21 +183,12 @@ impl Held {
     }
 
     /// What ranks hold at one call site.
-    #[inline(never)]
     fn row(&self, members: &[usize], row: usize) -> Vec<u64> {
-        let mut bytes = Vec::with_capacity(members.len());
-        for member in members {
-            bytes.push(self.bytes[member * self.width + row]);
-        }
-        bytes
+        members.iter().map(|&member| self.of(member)[row]).collect()
     }
 
     fn medians(&self, members: &[usize]) -> Vec<u64> {
-        let mut medians = Vec::with_capacity(self.width);
-        for row in 0..self.width {
-            medians.push(middle(self.row(members, row)));
-        }
-        medians
+        (0..self.width).map(|row| median(&self.row(members, row))).collect()
     }
 
     /// By how much two ranks differ, as a share of the higher peak.
@@ -236,30 +205,24 @@ impl Held {
         groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
         let mut kept: Vec<(Vec<u64>, usize, Vec<usize>)> = Vec::new();
         for group in groups {
-            let mut best = (u64::MAX, None);
-            for (at, (medians, size, _)) in kept.iter().enumerate() {
-                // One in eight, at least one: as many exceptions as the ranks of a finding may be.
-                if *size < 2 || group.len() > (size / 8).max(1) {
-                    continue;
+            let nearest = kept.iter().enumerate().filter_map(|(at, (medians, size, _))| {
+                // As many exceptions as the ranks of a finding may be.
+                if *size < 2 || !are_few(group.len(), *size) {
+                    return None;
                 }
                 let (whole, rest) = exceptions(medians, self.of(group[0]));
-                let limit = self.totals[group[0]].max(total(medians)) / ALIKE_PARTS;
+                let limit = self.totals[group[0]].max(total(medians.iter().copied())) / ALIKE_PARTS;
                 let is_exception = rest <= limit && rest.saturating_mul(EXCEPTION_PARTS) <= whole;
-                if is_exception && rest < best.0 {
-                    best = (rest, Some(at));
-                }
-            }
-            match best.1 {
-                Some(at) => kept[at].2.extend(group),
+                is_exception.then_some((rest, at))
+            });
+            match nearest.min() {
+                Some((_, at)) => kept[at].2.extend(group),
                 None => kept.push((self.medians(&group), group.len(), group)),
             }
         }
-        let mut clusters: Vec<Vec<usize>> = Vec::with_capacity(kept.len());
-        for (_, _, mut cluster) in kept {
-            cluster.sort_by(usize::cmp);
-            clusters.push(cluster);
-        }
-        clusters.sort_by(|a, b| a[0].cmp(&b[0]));
+        let mut clusters: Vec<Vec<usize>> = kept.into_iter().map(|kept| kept.2).collect();
+        clusters.iter_mut().for_each(|cluster| cluster.sort_unstable());
+        clusters.sort_unstable();
         clusters
     }
 
@@ -287,66 +250,42 @@ impl Held {
     }
 
     /// Joins the two groups that differ least on average, until none differ by less than the limit.
+    /// Of equals it joins the first pair.
     fn linked(&self, mut groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-        let count = groups.len();
-        let mut apart: Vec<f64> = vec![0.0; count * count];
-        for a in 0..count {
-            for b in 0..a {
-                let share = self.share(groups[a][0], groups[b][0]);
-                (apart[a * count + b], apart[b * count + a]) = (share, share);
-            }
-        }
-        let mut nearest: Vec<(f64, usize)> = Vec::with_capacity(count);
-        for a in 0..count {
-            nearest.push(nearest_after(&apart, &groups, a));
-        }
+        let from = |a: &Vec<usize>| groups.iter().map(|b| self.share(a[0], b[0])).collect();
+        let mut apart: Vec<Vec<f64>> = groups.iter().map(from).collect();
         loop {
-            let mut best = (1.0 / ALIKE_PARTS as f64, usize::MAX);
-            for a in 0..count {
-                // Of equals the first pair.
-                let is_least = nearest[a].0 < best.0 || best.1 == usize::MAX;
-                if !groups[a].is_empty() && nearest[a].0 <= best.0 && is_least {
-                    best = (nearest[a].0, a);
+            let mut least = (f64::INFINITY, 0, 0);
+            for (a, row) in apart.iter().enumerate() {
+                for (b, &share) in row.iter().enumerate().skip(a + 1) {
+                    if share < least.0 {
+                        least = (share, a, b);
+                    }
                 }
             }
-            let a = best.1;
-            if a == usize::MAX {
-                break;
+            let (share, a, b) = least;
+            if share > 1.0 / ALIKE_PARTS as f64 {
+                return groups;
             }
-            let b = nearest[a].1;
             let (in_a, in_b) = (groups[a].len() as f64, groups[b].len() as f64);
-            let joined = std::mem::take(&mut groups[b]);
-            groups[a].extend(joined);
-            for other in 0..count {
-                let mean = (apart[a * count + other] * in_a + apart[b * count + other] * in_b)
-                    / (in_a + in_b);
-                (apart[a * count + other], apart[other * count + a]) = (mean, mean);
+            for other in 0..groups.len() {
+                let sum = apart[a][other] * in_a + apart[b][other] * in_b;
+                (apart[a][other], apart[other][a]) = (sum / (in_a + in_b), sum / (in_a + in_b));
             }
-            for other in 0..count {
-                if other == a || nearest[other].1 == a || nearest[other].1 == b {
-                    nearest[other] = nearest_after(&apart, &groups, other);
-                } else if other < a && apart[other * count + a] < nearest[other].0 {
-                    nearest[other] = (apart[other * count + a], a);
-                }
+            let joined = groups.remove(b);
+            groups[a].extend(joined);
+            apart.remove(b);
+            for row in &mut apart {
+                row.remove(b);
             }
         }
-        groups.retain(|group| !group.is_empty());
-        groups
     }
 
     /// The place of the rank, but `except`, that differs least.
     fn nearest(&self, among: &[usize], except: usize, from: &[u64]) -> usize {
-        let mut best = (u64::MAX, 0);
-        for (at, &member) in among.iter().enumerate() {
-            if member == except {
-                continue;
-            }
-            let apart = difference(self.of(member), from, best.0);
-            if apart < best.0 {
-                best = (apart, at);
-            }
-        }
-        best.1
+        let others = among.iter().enumerate().filter(|&(_, &member)| member != except);
+        let apart = others.map(|(at, &member)| (difference(self.of(member), from, u64::MAX), at));
+        apart.min().map_or(0, |nearest| nearest.1)
     }
 
     /// Adds the outliers of a cluster that begins at column `first`.
@@ -360,73 +299,46 @@ impl Held {
         if members.len() < MIN_RANKS {
             return;
         }
-        let least = MIN_EXCESS_BYTES.max(total(medians) / MIN_EXCESS_PARTS);
-        let few = (members.len() / 8).max(1);
-        // For each rank the rows in which it is far from the median, and few others are.
-        let mut far: Vec<Vec<usize>> = vec![Vec::new(); members.len()];
-        // The last row is the rest.
-        for (row, &usual_bytes) in medians.iter().enumerate().take(self.width - 1) {
-            let mut apart = self.row(members, row);
-            for bytes in &mut apart {
-                *bytes = bytes.abs_diff(usual_bytes);
-            }
-            let usual = median(&apart).saturating_mul(USUAL_DIFFERENCES);
-            let limit = usual.max(usual_bytes / 2).max(MIN_SITE_BYTES);
-            if apart.iter().filter(|&&apart| apart > limit).count() > few {
-                continue;
-            }
-            for (rows, &apart) in far.iter_mut().zip(&apart) {
-                if apart > limit {
-                    rows.push(row);
+        let peaks: Vec<u64> = members.iter().map(|&member| self.totals[member]).collect();
+        let peak = median(&peaks);
+        // For each rank the rows in which it holds far more than the median, and those in which it
+        // holds far less. The last row is the rest.
+        let mut far: Vec<[Vec<usize>; 2]> = vec![Default::default(); members.len()];
+        for row in 0..self.width - 1 {
+            let bytes = self.row(members, row);
+            let spread = Spread::of(bytes.clone(), bytes.len());
+            for is_less in [false, true] {
+                let mut of_side = (0..bytes.len()).collect::<Vec<usize>>();
+                of_side.retain(|&at| {
+                    (bytes[at] < spread.median) == is_less
+                        && spread.is_site_far(bytes[at], spread.median)
+                });
+                if are_few(of_side.len(), bytes.len()) {
+                    of_side.iter().for_each(|&at| far[at][usize::from(is_less)].push(row));
                 }
             }
         }
-        for (at, mut rows) in far.into_iter().enumerate() {
+        for (at, sides) in far.into_iter().enumerate() {
             let own = self.of(members[at]);
+            let apart = |row: usize| own[row].abs_diff(medians[row]);
             // Bytes above and below the medians do not cancel out. If enough are above, only the
             // call sites above are listed.
-            let (mut more, mut less) = (0u64, 0u64);
-            for &row in &rows {
-                more = more.saturating_add(own[row].saturating_sub(medians[row]));
-                less = less.saturating_add(medians[row].saturating_sub(own[row]));
-            }
-            let is_more = more >= least;
-            if !is_more && less < least {
-                continue;
-            }
-            rows.retain(|&row| (own[row] > medians[row]) == is_more);
-            let apart = |row: usize| own[row].abs_diff(medians[row]);
+            let is_enough =
+                |rows: &Vec<usize>| matters(total(rows.iter().map(|&row| apart(row))), peak);
+            let Some(mut rows) = sides.into_iter().find(is_enough) else { continue };
             rows.sort_by_key(|&row| std::cmp::Reverse(apart(row)));
-            let held = |member: usize| {
-                let own = self.of(member);
-                rows.iter().fold(0u64, |sum, &row| sum.saturating_add(own[row]))
-            };
-            let mut others = Vec::with_capacity(members.len());
-            for (other, &member) in members.iter().enumerate() {
-                if other != at {
-                    others.push(held(member));
-                }
-            }
+            let held = |member: usize| total(rows.iter().map(|&row| self.of(member)[row]));
+            let mut others: Vec<u64> = members.iter().map(|&member| held(member)).collect();
+            let bytes = others.remove(at);
             found.push(RankOutlier {
                 column: first + at,
-                bytes: held(members[at]),
+                bytes,
                 others: others.len(),
-                usual: middle(others),
+                usual: median(&others),
                 rows,
             });
         }
     }
-}
-
-/// The nearest of the groups after one.
-fn nearest_after(apart: &[f64], groups: &[Vec<usize>], a: usize) -> (f64, usize) {
-    let mut nearest = (f64::INFINITY, a);
-    for b in a + 1..groups.len() {
-        if !groups[b].is_empty() && apart[a * groups.len() + b] < nearest.0 {
-            nearest = (apart[a * groups.len() + b], b);
-        }
-    }
-    nearest
 }
 
 /// The sum of the differences; some number above the limit if it is above.
@@ -458,20 +370,4 @@ fn exceptions(a: &[u64], b: &[u64]) -> (u64, u64) {
         rest = rest.saturating_add(difference);
     }
     (whole, rest)
-}
-
-fn total(bytes: &[u64]) -> u64 {
-    bytes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
-}
-
-/// The median; of an even number of values the upper one of the two in the middle. 0 without
-/// values.
-pub fn median(values: &[u64]) -> u64 {
-    middle(values.to_vec())
-}
-
-#[inline(never)]
-fn middle(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
 }
