@@ -80,7 +80,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Whether the comment above an offset gives PyTorch's file or constant as the source.
 fn is_of_pytorch(code: &str, at: usize) -> bool {
-    let above = code[..at].lines().rev().skip(1).map(str::trim);
+    let above = code[..code[..at].rfind('\n').unwrap_or(0)].lines().rev().map(str::trim);
     let mut comment = above.take_while(|line| line.starts_with("//"));
     comment.any(|line| [".cpp", ".cu", "`k"].iter().any(|part| line.contains(part)))
 }
