@@ -167,8 +167,8 @@ fn build(repo: &Repo, tree: &Path, only: &str) -> Result<(Vec<Constant>, PathBuf
             }
             update(&tree.join(name), new.as_bytes())?;
         }
-        let mut check = cargo(&["check", "--message-format=json"], tree);
-        let output = check.output().context("cannot start cargo")?;
+        let mut build = cargo(&["build", "--release", "--message-format=json"], tree);
+        let output = build.output().context("cannot start cargo")?;
         if output.status.success() {
             break;
         }
@@ -191,7 +191,6 @@ fn build(repo: &Repo, tree: &Path, only: &str) -> Result<(Vec<Constant>, PathBuf
     for i in &fixed {
         eprintln!("not swept: {} in {}", constants[*i].name, constants[*i].file);
     }
-    cmd::run(&mut cargo(&["build", "--release"], tree))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(tree.join("target"), PathBuf::from);
     let program = tree.join("program");
     std::fs::copy(target.join("release/vramscope"), &program)?;

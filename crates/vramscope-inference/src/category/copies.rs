@@ -4,7 +4,7 @@ use super::counts::Counts;
 use super::life::{MAX_OPERATION_EVENTS, Verdict, free_event};
 use super::phases::Phases;
 use super::stacks::StackHints;
-use super::{Category, CopyKind, Guess, Phase};
+use super::{Basis, Category, CopyKind, Guess, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, strides};
@@ -163,12 +163,12 @@ pub(super) fn judge_copies(
         let guess = match (copy.is_first, has_states) {
             // Two moments for each parameter.
             (true, false) if first >= 2 || copy.names_optimizer => {
-                Guess::new(Category::OptimizerState, 0.5)
+                Guess::new(Category::OptimizerState)
             }
             (true, false) => Guess::either(Category::OptimizerState, Category::Parameter),
-            (false, _) if copy.times >= 2 => Guess::new(Category::OptimizerState, 0.5),
+            (false, _) if copy.times >= 2 => Guess::new(Category::OptimizerState),
             // A frozen reference model, or an average of the weights; the weights of a checkpoint.
-            (true, true) | (false, _) => Guess::new(Category::Parameter, 0.5),
+            (true, true) | (false, _) => Guess::new(Category::Parameter),
         };
         for block in copy.blocks {
             guesses[block as usize] = guess;
@@ -246,10 +246,9 @@ pub(super) async fn autocast_copies(
             continue;
         }
         for (.., i) in of_size {
-            let is_free =
-                !matches!(verdicts[i as usize], Verdict::Final(guess) if guess.confidence >= 0.95);
+            let is_free = !matches!(verdicts[i as usize], Verdict::Final(guess) if guess.basis == Basis::Stated);
             if is_free {
-                guesses[i as usize] = Guess::new(Category::Parameter, 0.6);
+                guesses[i as usize] = Guess::new(Category::Parameter);
                 kinds.push((i, CopyKind::Autocast));
             }
         }

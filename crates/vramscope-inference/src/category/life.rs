@@ -80,8 +80,8 @@ pub(super) fn free_event(block: &Block, slots: u32) -> Option<u32> {
     free.or((block.leaves < slots).then(|| block.leaves - 1))
 }
 
-fn verdict(category: Category, confidence: f32) -> Verdict {
-    Verdict::Final(Guess::new(category, confidence))
+fn verdict(category: Category) -> Verdict {
+    Verdict::Final(Guess::new(category))
 }
 
 /// Judges every block by its own stack and life.
@@ -150,20 +150,22 @@ impl Judge<'_> {
         } else {
             StackHints::default()
         };
-        if let Some(guess) = hints.user_rule {
-            return Verdict::Final(guess);
+        if let Some(category) = hints.user_rule {
+            return Verdict::Final(Guess::stated(category));
         }
         match block.alloc_event() {
             Some(event) => {
                 self.profiled(event.0).unwrap_or_else(|| self.allocated(index, event.0, hints))
             }
-            None if block.origin() == Origin::Workspace => verdict(Category::Workspace, 0.99),
+            None if block.origin() == Origin::Workspace => {
+                Verdict::Final(Guess::stated(Category::Workspace))
+            }
             // An autograd graph held it, and allocates nothing when it drops its tensors.
             None if self.hints[block.stack.0 as usize].releases_graph => {
-                verdict(Category::Activation, 0.7)
+                verdict(Category::Activation)
             }
             None if block.origin() == Origin::LostAlloc && !hints.has_frames => {
-                verdict(Category::Unknown, 0.0)
+                verdict(Category::Unknown)
             }
             None if hints.has_frames => self.preexisting_with_stack(block, hints),
             None => self.preexisting(block),
@@ -179,7 +181,7 @@ impl Judge<'_> {
             "autograd_detail" => Category::Temporary,
             name => Category::parse(name).filter(|&c| c != Category::Unknown)?,
         };
-        Some(verdict(category, 0.99))
+        Some(Verdict::Final(Guess::stated(category)))
     }
 
     /// Judges a block that was allocated in the window.
@@ -187,32 +189,26 @@ impl Judge<'_> {
         let block = &self.trace.blocks[index as usize];
         let free = free_event(block, self.trace.slots());
         let phase = self.phases.of_alloc(alloc, hints);
-        if let Some(Guess { category, confidence, .. }) = hints.built_in_rule {
+        if let Some(category) = hints.built_in_rule {
             match category {
-                Category::Workspace | Category::Input => return verdict(category, confidence),
+                Category::Workspace | Category::Input => return verdict(category),
                 Category::Cache => {
                     return match free {
                         // Training keeps the keys and values of its batch for backward.
                         _ if self.reaches_backward(alloc, free) => self.forward(block, alloc, free),
                         Some(free) if free - alloc <= MAX_OPERATION_EVENTS => {
-                            verdict(Category::Temporary, 0.7)
+                            verdict(Category::Temporary)
                         }
-                        _ => verdict(category, confidence),
+                        _ => verdict(category),
                     };
                 }
-                _ if hints.is_gradient_buffer => return verdict(Category::Gradient, 0.8),
+                _ if hints.is_gradient_buffer => return verdict(Category::Gradient),
                 Category::Communication if hints.is_bucket => return Verdict::Bucket,
-                Category::Communication => {
-                    return self.communication(alloc, free, hints, confidence);
-                }
+                Category::Communication => return self.communication(alloc, free, hints),
                 Category::OptimizerState => {
                     let end = self.phases.period_end(alloc).unwrap_or(u32::MAX);
                     let is_brief = free.is_some_and(|free| free < end);
-                    return if is_brief {
-                        verdict(Category::Temporary, 0.8)
-                    } else {
-                        verdict(category, confidence)
-                    };
+                    return if is_brief { verdict(Category::Temporary) } else { verdict(category) };
                 }
                 Category::Parameter | Category::Buffer => {
                     return self.model(block, alloc, free, hints);
@@ -221,31 +217,26 @@ impl Judge<'_> {
             }
         }
         if self.workspaces.contains(index) {
-            return verdict(Category::Workspace, 0.6);
+            return verdict(Category::Workspace);
         }
         if self.is_cache(block, alloc, free, phase, hints) {
-            return verdict(Category::Cache, 0.5);
+            return verdict(Category::Cache);
         }
         match phase {
             Some(Phase::Forward | Phase::Evaluation) => self.forward(block, alloc, free),
             // Activation checkpointing recomputes activations in backward.
             Some(Phase::Backward)
-                if hints.runs_module
-                    && hints.built_in_rule.is_some_and(|g| g.category == Category::Activation) =>
+                if hints.runs_module && hints.built_in_rule == Some(Category::Activation) =>
             {
                 let is_short = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
-                if is_short {
-                    verdict(Category::Temporary, 0.6)
-                } else {
-                    verdict(Category::Activation, 0.6)
-                }
+                if is_short { verdict(Category::Temporary) } else { verdict(Category::Activation) }
             }
             Some(Phase::Backward) => self.backward(block, alloc, free, hints),
             Some(Phase::Optimizer) => self.update(block, alloc, free),
             Some(Phase::Other) => self.program(block, alloc, free),
             // Without any stacks, allocations outside of named ranges count as the program's.
             None if !self.phases.allocs_have_stacks => self.program(block, alloc, free),
-            None => verdict(Category::Unknown, 0.0),
+            None => verdict(Category::Unknown),
         }
     }
 
@@ -253,7 +244,7 @@ impl Judge<'_> {
     fn forward(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
         let backward = self.phases.next_after(Phase::Backward, alloc);
         match (backward, free) {
-            (Some(backward), Some(free)) if free < backward => verdict(Category::Temporary, 0.8),
+            (Some(backward), Some(free)) if free < backward => verdict(Category::Temporary),
             (Some(backward), None) => {
                 // A cache outlives two more backward passes, and its call site allocates nothing
                 // that is freed.
@@ -266,16 +257,16 @@ impl Judge<'_> {
                     && !group.keeps_later
                     && self.phases.last_before(Phase::Backward, alloc).is_none()
                 {
-                    verdict(Category::Buffer, 0.5)
+                    verdict(Category::Buffer)
                 } else {
-                    verdict(Category::Activation, if second.is_some() { 0.5 } else { 0.9 })
+                    verdict(Category::Activation)
                 }
             }
-            (Some(_), Some(_)) => verdict(Category::Activation, 0.9),
+            (Some(_), Some(_)) => verdict(Category::Activation),
             (None, Some(free)) if free - alloc <= MAX_OPERATION_EVENTS => {
-                verdict(Category::Temporary, 0.6)
+                verdict(Category::Temporary)
             }
-            (None, _) => verdict(Category::Activation, 0.7),
+            (None, _) => verdict(Category::Activation),
         }
     }
 
@@ -289,14 +280,14 @@ impl Judge<'_> {
                 if outlives_backward && !self.phases.frees_have_own_stacks {
                     Verdict::BackwardTail { is_long: free - alloc > MAX_OPERATION_EVENTS }
                 } else {
-                    verdict(Category::Temporary, 0.85)
+                    verdict(Category::Temporary)
                 }
             }
             // The gradient of the loss itself. It is allocated where the program calls backward.
             _ if hints.has_frames && !hints.is_engine && block.bytes.0 <= 8 => {
-                verdict(Category::Temporary, 0.5)
+                verdict(Category::Temporary)
             }
-            _ => verdict(Category::Gradient, 0.8),
+            _ => verdict(Category::Gradient),
         }
     }
 
@@ -304,10 +295,10 @@ impl Judge<'_> {
     fn update(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
         let end = self.phases.period_end(alloc);
         match free {
-            Some(free) if end.is_none_or(|end| free < end) => verdict(Category::Temporary, 0.85),
+            Some(free) if end.is_none_or(|end| free < end) => verdict(Category::Temporary),
             Some(free) => match self.phases.next_after(Phase::Backward, alloc) {
-                Some(backward) if backward < free => verdict(Category::OptimizerState, 0.6),
-                _ => verdict(Category::Temporary, 0.6),
+                Some(backward) if backward < free => verdict(Category::OptimizerState),
+                _ => verdict(Category::Temporary),
             },
             // The recording ends within the step. Other blocks of the call site show whether it
             // keeps its blocks.
@@ -316,12 +307,12 @@ impl Judge<'_> {
                 let [most, last] = self.kept_by_updates.get(&key).copied().unwrap_or_default();
                 // It keeps as many as in each step before: state that is replaced.
                 if (1..=most).contains(&last) {
-                    verdict(Category::OptimizerState, 0.6)
+                    verdict(Category::OptimizerState)
                 } else {
-                    verdict(Category::Temporary, 0.7)
+                    verdict(Category::Temporary)
                 }
             }
-            None => verdict(Category::OptimizerState, if end.is_some() { 0.85 } else { 0.6 }),
+            None => verdict(Category::OptimizerState),
         }
     }
 
@@ -329,7 +320,7 @@ impl Judge<'_> {
     fn program(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
         let phases = self.phases;
         if !phases.occurs(Phase::Forward) && !phases.occurs(Phase::Backward) {
-            return verdict(Category::Unknown, 0.0);
+            return verdict(Category::Unknown);
         }
         let forward = phases.next_after(Phase::Forward, alloc);
         let backward = phases.next_after(Phase::Backward, alloc);
@@ -344,7 +335,7 @@ impl Judge<'_> {
         let is_brief = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
         // A thread beside the one that trains prepares batches.
         if hints.is_worker_thread && phases.allocs_have_stacks && !is_brief {
-            return verdict(Category::Input, 0.6);
+            return verdict(Category::Input);
         }
         // A block feeds the next forward pass if it is allocated between two forward passes,
         // without a backward pass in between.
@@ -353,11 +344,11 @@ impl Judge<'_> {
         if group.accumulates || group.grows && group.has_batch_beside {
             if group.is_queue && group.leads && feeds && !group.has_batch_beside {
                 // The oldest goes first: a queue of batches.
-                return verdict(Category::Input, 0.5);
+                return verdict(Category::Input);
             }
             // No batch is kept that long. Where a batch comes beside, the program keeps outputs.
             return if !feeds || group.has_batch_beside {
-                verdict(Category::Activation, 0.4)
+                verdict(Category::Activation)
             } else {
                 Verdict::Final(Guess::either(Category::Activation, Category::Input))
             };
@@ -375,7 +366,7 @@ impl Judge<'_> {
         let guess = self.between_phases(feeds, alloc, free);
         let is_output = || self.outputs.is_output(&self.groups, block, alloc, phases);
         Verdict::Final(match guess.category {
-            Category::Input if !is_brief && is_output() => Guess::new(Category::Activation, 0.5),
+            Category::Input if !is_brief && is_output() => Guess::new(Category::Activation),
             // Nothing of this line ever entered a forward pass.
             Category::Input if forward.is_none() && !group.feeds && phases.allocs_have_stacks => {
                 Guess::either(Category::Activation, Category::Input)
@@ -395,7 +386,7 @@ impl Judge<'_> {
                     && self.outlives_passes(alloc, free)
                     && self.has_smaller_input_beside(block, alloc) =>
             {
-                Guess::new(Category::Activation, 0.4)
+                Guess::new(Category::Activation)
             }
             _ => guess,
         })
@@ -435,20 +426,20 @@ impl Judge<'_> {
         let backward = phases.next_after(Phase::Backward, alloc);
         let lives_until = |event: u32| free.is_none_or(|free| free >= event);
         if self.is_saved_in_forward(alloc, free) {
-            return Guess::new(Category::Activation, 0.6);
+            return Guess::new(Category::Activation);
         }
         match (forward, backward) {
-            (Some(forward), _) if feeds && lives_until(forward) => Guess::new(Category::Input, 0.8),
-            (None, _) if feeds && free.is_none() => Guess::new(Category::Input, 0.6),
+            (Some(forward), _) if feeds && lives_until(forward) => Guess::new(Category::Input),
+            (None, _) if feeds && free.is_none() => Guess::new(Category::Input),
             // A training loop without modules: its forward pass is the program's own code.
             (None, Some(backward)) if !phases.occurs(Phase::Forward) && lives_until(backward) => {
-                Guess::new(Category::Activation, 0.4)
+                Guess::new(Category::Activation)
             }
             (_, Some(backward)) if !feeds && lives_until(backward) => {
-                Guess::new(Category::Activation, 0.7)
+                Guess::new(Category::Activation)
             }
-            (_, None) if !feeds && free.is_none() => Guess::new(Category::Activation, 0.5),
-            _ => Guess::new(Category::Temporary, 0.5),
+            (_, None) if !feeds && free.is_none() => Guess::new(Category::Activation),
+            _ => Guess::new(Category::Temporary),
         }
     }
 
@@ -517,79 +508,67 @@ impl Judge<'_> {
 
     /// Judges a block that code for building or loading a model allocated.
     fn model(&self, block: &Block, alloc: u32, free: Option<u32>, hints: StackHints) -> Verdict {
-        let guess = hints.built_in_rule.unwrap_or_default();
+        let category = hints.built_in_rule.unwrap_or_default();
         if hints.is_module_init && self.phases.last_before(Phase::Forward, alloc).is_some() {
             // Any object can have an `__init__`. An object built during training is no model.
             return self.program(block, alloc, free);
         }
         let Some(free) = free else {
-            return if hints.is_module_init {
-                Verdict::ModuleTensor
-            } else {
-                Verdict::Final(guess)
-            };
+            return if hints.is_module_init { Verdict::ModuleTensor } else { verdict(category) };
         };
         let is_used =
             self.phases.next_after(Phase::Forward, alloc).is_some_and(|forward| forward <= free);
         match (is_used, free - alloc <= MAX_OPERATION_EVENTS) {
             (true, _) if hints.is_module_init => Verdict::ModuleTensor,
-            (true, _) => Verdict::Final(guess),
-            (false, true) => verdict(Category::Temporary, 0.7),
+            (true, _) => verdict(category),
+            (false, true) => verdict(Category::Temporary),
             // The model was converted, sharded or dropped before it ran.
             (false, false) => {
-                verdict(if block.bytes.0 == 0 { Category::Unknown } else { guess.category }, 0.5)
+                verdict(if block.bytes.0 == 0 { Category::Unknown } else { category })
             }
         }
     }
 
     /// Judges a block that a collective allocated.
-    fn communication(
-        &self,
-        alloc: u32,
-        free: Option<u32>,
-        hints: StackHints,
-        confidence: f32,
-    ) -> Verdict {
+    fn communication(&self, alloc: u32, free: Option<u32>, hints: StackHints) -> Verdict {
         let is_backward = hints.is_engine || self.phases.current(alloc) == Some(Phase::Backward);
         let update = self.phases.next_after(Phase::Optimizer, alloc);
         // FSDP reduces gradients into a separate buffer, which then becomes the gradient.
         if is_backward && update.is_some_and(|update| free.is_none_or(|free| free >= update))
             || is_backward && hints.is_engine && update.is_none() && free.is_none()
         {
-            return verdict(Category::Gradient, 0.75);
+            return verdict(Category::Gradient);
         }
-        verdict(Category::Communication, confidence)
+        verdict(Category::Communication)
     }
 
     /// Judges a block from before the window whose stack the allocator recorded.
     fn preexisting_with_stack(&self, block: &Block, hints: StackHints) -> Verdict {
         let free = free_event(block, self.trace.slots());
-        let Some(Guess { category, confidence, .. }) = hints.built_in_rule else {
+        let Some(category) = hints.built_in_rule else {
             return match free {
-                None if hints.is_cache && !self.before.is_training => verdict(Category::Cache, 0.5),
-                Some(_) => verdict(Category::Input, 0.3),
+                None if hints.is_cache && !self.before.is_training => verdict(Category::Cache),
+                Some(_) => verdict(Category::Input),
                 None => Verdict::ProgramTensor,
             };
         };
         let key = (block.stack, block.bytes.0);
         match category {
-            _ if hints.is_gradient_buffer => verdict(Category::Gradient, 0.7),
+            _ if hints.is_gradient_buffer => verdict(Category::Gradient),
             Category::Communication if hints.is_bucket => Verdict::Bucket,
             Category::Parameter if hints.is_module_init => Verdict::ModuleTensor,
             Category::Temporary if free.is_some_and(|free| self.is_first_update(free)) => {
-                verdict(Category::Temporary, 0.5)
+                verdict(Category::Temporary)
             }
             // A block of an optimizer's step that is live at the start of the recording is
             // optimizer state.
-            Category::Temporary => verdict(Category::OptimizerState, 0.6),
-            Category::Activation if self.before.is_cache(key, hints) => {
-                verdict(Category::Cache, 0.5)
-            }
+            Category::Temporary => verdict(Category::OptimizerState),
+            Category::Activation if self.before.is_cache(key, hints) => verdict(Category::Cache),
             Category::Activation if free.is_none() && self.before.is_workspace(key) => {
-                verdict(Category::Workspace, 0.5)
+                verdict(Category::Workspace)
             }
-            Category::Activation => verdict(category, 0.5),
-            _ => verdict(category, confidence * 0.9),
+            Category::Activation => verdict(category),
+            _ => verdict(category),
         }
     }
 
@@ -602,11 +581,11 @@ impl Judge<'_> {
         let hints = self.hints[block.stack.0 as usize];
         let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
         match phase {
-            Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
+            Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation),
             // The window starts within an optimizer's step, which frees what it allocated.
             Some(Phase::Optimizer) if !hints.zeroes_gradients && self.is_first_update(free) => {
                 if hints.has_frames {
-                    verdict(Category::Temporary, 0.5)
+                    verdict(Category::Temporary)
                 } else {
                     Verdict::Final(Guess::either(Category::Gradient, Category::Temporary))
                 }
@@ -617,9 +596,9 @@ impl Judge<'_> {
                 match self.replacements.get_mut(&(span, block.bytes.0)) {
                     Some(count) if *count > 0 => {
                         *count -= 1;
-                        verdict(Category::OptimizerState, 0.6)
+                        verdict(Category::OptimizerState)
                     }
-                    _ => verdict(Category::Gradient, 0.5),
+                    _ => verdict(Category::Gradient),
                 }
             }
             _ => Verdict::Preexisting,

@@ -3,7 +3,7 @@
 use super::life::{MAX_OPERATION_EVENTS, free_event};
 use super::phases::Phases;
 use super::stacks::StackHints;
-use super::{Category, Guess, Phase};
+use super::{Basis, Category, Guess, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use vramscope_snapshot::{FrameId, Snapshot};
@@ -157,9 +157,9 @@ impl Lineage {
                 let guess = &mut guesses[new as usize];
                 if matches!(category, Category::Parameter | Category::OptimizerState)
                     && guess.category != category
-                    && guess.confidence < 0.9
+                    && guess.basis < Basis::Stated
                 {
-                    *guess = Guess::new(category, 0.6);
+                    *guess = Guess::new(category);
                 }
             }
         }

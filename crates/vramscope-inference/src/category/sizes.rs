@@ -10,7 +10,7 @@ use super::lineage::Lineage;
 use super::phases::Phases;
 use super::stacks::StackHints;
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
-use super::{Category, CopyKind, Guess, Phase};
+use super::{Basis, Category, CopyKind, Guess, Phase};
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
@@ -164,7 +164,7 @@ pub(super) async fn resolve(
                 if is_replaced == Some(Phase::Optimizer)
                     && guesses[i as usize].category != Category::Parameter
                 {
-                    guesses[i as usize] = Guess::new(Category::OptimizerState, 0.6);
+                    guesses[i as usize] = Guess::new(Category::OptimizerState);
                 }
             }
         };
@@ -176,24 +176,23 @@ pub(super) async fn resolve(
         let guess = &mut guesses[i as usize];
         match verdict {
             Verdict::Preexisting => {
-                let (category, confidence) = if parameters.contains(&i) {
-                    (Category::Parameter, 0.5)
+                *guess = Guess::new(if parameters.contains(&i) {
+                    Category::Parameter
                 } else if gradients.contains(&i) {
-                    (Category::Gradient, 0.3)
+                    Category::Gradient
                 } else {
                     matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
-                };
-                *guess = Guess::new(category, confidence);
+                });
             }
             Verdict::Final(known) if matcher.is_first_workspace(block, known, judged) => {
-                *guess = Guess::new(Category::Workspace, 0.5);
+                *guess = Guess::new(Category::Workspace);
             }
             Verdict::Final(known) => *guess = known,
             Verdict::Bucket => {
                 *guess = if matcher.buckets_hold_gradients {
-                    Guess::new(Category::Gradient, 0.6)
+                    Guess::new(Category::Gradient)
                 } else {
-                    Guess::new(Category::Communication, 0.8)
+                    Guess::new(Category::Communication)
                 };
             }
             Verdict::GradientCopy(or) => *guess = matcher.gradient_copy(block.bytes.0, or),
@@ -212,7 +211,7 @@ pub(super) async fn resolve(
         let guess = guesses[i as usize];
         // One parameter of each size, or what takes the place of another block.
         let is_claimed = matches!(guess.category, Category::Parameter | Category::OptimizerState)
-            && guess.confidence >= 0.5;
+            && guess.basis >= Basis::Life;
         match verdicts[i as usize] {
             Verdict::ModuleTensor | Verdict::ProgramTensor => !is_claimed,
             Verdict::Final(_) => {
@@ -220,7 +219,7 @@ pub(super) async fn resolve(
                 let hints = hints[block.stack.0 as usize];
                 alloc.is_some_and(|alloc| {
                     phases.of_alloc(alloc.0, hints) == Some(Phase::Other)
-                        && guess.confidence < 0.9
+                        && guess.basis < Basis::Stated
                         && !is_claimed
                         && !matches!(
                             guess.category,
@@ -281,7 +280,7 @@ impl SizeMatcher<'_> {
         let size = block.bytes.0;
         let known = |counts: &Counts| counts.get(&size).copied().unwrap_or(0);
         guess.category == Category::Gradient
-            && guess.confidence < 0.9
+            && guess.basis < Basis::Stated
             && WORKSPACE_BYTES.contains(&size)
             && judged.is_live_at_end(block)
             && block.alloc_event().is_some()
@@ -358,36 +357,30 @@ impl SizeMatcher<'_> {
     /// Decides about [`Verdict::ModuleTensor`].
     fn module_tensor(&mut self, stack: StackId, size: u64) -> Guess {
         if self.claim_parameter(size) {
-            return Guess::new(Category::Parameter, 0.8);
+            return Guess::new(Category::Parameter);
         }
         let has_temporary = self.init_temporaries.contains(&(stack, size));
-        match self.expected.is_empty() {
-            false => Guess::new(Category::Buffer, if has_temporary { 0.8 } else { 0.7 }),
-            // `tril(ones(n, n))` allocates a temporary of the same size. `Parameter(ones(n))` does
-            // not.
-            true if has_temporary => Guess::new(Category::Buffer, 0.5),
-            true => Guess::new(Category::Parameter, 0.5),
-        }
+        // `tril(ones(n, n))` allocates a temporary of the same size. `Parameter(ones(n))` does not.
+        let is_buffer = has_temporary || !self.expected.is_empty();
+        Guess::new(if is_buffer { Category::Buffer } else { Category::Parameter })
     }
 
     /// Decides about [`Verdict::ProgramTensor`].
     fn program_tensor(&mut self, stack: StackId, size: u64) -> Guess {
         match (self.claim_parameter(size), self.phases.allocs_have_stacks) {
-            (true, has_stacks) => {
-                Guess::new(Category::Parameter, if has_stacks { 0.6 } else { 0.5 })
-            }
+            (true, _) => Guess::new(Category::Parameter),
             // One line makes many tensors of many sizes: weights without a gradient.
             (false, true) if self.program_stacks.contains(&stack) => {
-                Guess::new(Category::Parameter, 0.4)
+                Guess { basis: Basis::Line, ..Guess::new(Category::Parameter) }
             }
             // Data is not larger than all that the passes make of it.
             (false, true) if size > self.largest_activation => {
                 Guess::either(Category::Parameter, Category::Input)
             }
-            (false, true) => Guess::new(Category::Input, 0.5),
+            (false, true) => Guess::new(Category::Input),
             // Without stacks, tensors of a model get this verdict too. They are more likely than
             // data that is never freed.
-            (false, false) => Guess::new(Category::Buffer, 0.3),
+            (false, false) => Guess::new(Category::Buffer),
         }
     }
 
@@ -454,7 +447,7 @@ impl SizeMatcher<'_> {
         let is_known =
             |size: u64| self.expected.contains_key(&size) || self.gradients.contains_key(&size);
         if is_known(size) || size.is_multiple_of(2) && is_known(size / 2) {
-            Guess::new(Category::Gradient, 0.6)
+            Guess::new(Category::Gradient)
         } else {
             or
         }
@@ -511,28 +504,27 @@ impl SizeMatcher<'_> {
     fn backward_tail(&self, size: u64, is_long: bool, may_be_gradient: bool) -> Guess {
         let is_gradient = may_be_gradient
             && if self.expected.is_empty() { is_long } else { self.expected.contains_key(&size) };
-        let (category, confidence) =
-            if is_gradient { (Category::Gradient, 0.5) } else { (Category::Temporary, 0.7) };
-        Guess::new(category, confidence)
+        Guess::new(if is_gradient { Category::Gradient } else { Category::Temporary })
     }
 
     /// Decides about [`Verdict::Preexisting`], for blocks that are no parameters.
-    fn preexisting(&mut self, size: u64, is_live_at_end: bool) -> (Category, f32) {
+    fn preexisting(&mut self, size: u64, is_live_at_end: bool) -> Category {
         let known = |counts: &Counts| counts.get(&size).copied().unwrap_or(0);
         let parameters = known(&self.expected);
         if !is_live_at_end {
             return match parameters {
-                0 => (Category::Unknown, 0.0),
-                _ => (Category::Gradient, 0.4),
+                0 => Category::Unknown,
+                _ => Category::Gradient,
             };
         }
         if parameters > 0 {
             // All states are known. So the rest are gradients, unless the window's backward passes
             // allocated the gradients.
             if known(&self.states) >= parameters {
-                let category =
-                    if known(&self.gradients) == 0 { Category::Gradient } else { Category::Buffer };
-                return (category, 0.4);
+                return match known(&self.gradients) {
+                    0 => Category::Gradient,
+                    _ => Category::Buffer,
+                };
             }
             // The window's backward passes allocated no gradients. So the gradients are older, and
             // are zeroed in place. They were allocated before the states, so they have the lower
@@ -541,13 +533,13 @@ impl SizeMatcher<'_> {
                 let zeroed = self.zeroed_gradients.entry(size).or_default();
                 if *zeroed < parameters {
                     *zeroed += 1;
-                    return (Category::Gradient, 0.3);
+                    return Category::Gradient;
                 }
             }
-            return (Category::OptimizerState, 0.4);
+            return Category::OptimizerState;
         }
         if self.is_workspace(size) && self.phases.occurs(Phase::Forward) {
-            return (Category::Workspace, 0.3);
+            return Category::Workspace;
         }
         match (
             self.expected.is_empty(),
@@ -555,10 +547,10 @@ impl SizeMatcher<'_> {
             self.phases.occurs(Phase::Backward),
         ) {
             // Nothing shows an optimizer. The blocks that stay are one copy of the model.
-            (true, true, false) => (Category::Parameter, 0.4),
-            (false, _, _) if self.has_frozen_weights => (Category::Parameter, 0.4),
-            (false, _, _) => (Category::Buffer, 0.3),
-            _ => (Category::Unknown, 0.0),
+            (true, true, false) => Category::Parameter,
+            (false, _, _) if self.has_frozen_weights => Category::Parameter,
+            (false, _, _) => Category::Buffer,
+            _ => Category::Unknown,
         }
     }
 }

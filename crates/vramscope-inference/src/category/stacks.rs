@@ -2,7 +2,7 @@
 
 use super::own_name::own_name;
 use super::rules::{Rule, Rules};
-use super::{Category, Guess, Phase};
+use super::{Category, Phase};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
@@ -13,10 +13,10 @@ use vramscope_trace::{Trace, is_framework_file};
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 pub(super) struct StackHints {
-    /// Guess of the user's rule that the stack matches.
-    pub(super) user_rule: Option<Guess>,
-    /// Guess of the built-in rule that the stack matches.
-    pub(super) built_in_rule: Option<Guess>,
+    /// Category of the user's rule that the stack matches.
+    pub(super) user_rule: Option<Category>,
+    /// Category of the built-in rule that the stack matches.
+    pub(super) built_in_rule: Option<Category>,
     /// Whether the stack has frames.
     pub(super) has_frames: bool,
     /// Whether the stack is from inside the autograd engine, or from a thread that C++ started.
@@ -52,7 +52,7 @@ impl StackHints {
         if self.is_engine {
             return Some(Phase::Backward);
         }
-        match self.built_in_rule.map(|guess| guess.category) {
+        match self.built_in_rule {
             Some(Category::Activation) => Some(Phase::Forward),
             Some(Category::Gradient) => Some(Phase::Backward),
             Some(Category::OptimizerState | Category::Temporary) => Some(Phase::Optimizer),
@@ -206,24 +206,22 @@ pub(super) async fn hints(
         }
     }
     let have_roots = 2 * rooted_stacks > python_stacks;
-    let guess = |rules: &[Rule], index: Option<u32>| {
-        index.map(|i| &rules[i as usize]).map(|r| Guess::new(r.category, r.confidence))
-    };
+    let category = |rules: &[Rule], index: Option<u32>| index.map(|i| rules[i as usize].category);
     let of_stack = |stack: &[FrameId]| {
         let all_frames = &frames;
         let frames = || stack.iter().map(|f| all_frames[f.0 as usize]);
         let built_in_rule =
-            guess(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
+            category(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
         let user_frame = frames().find(|f| f.class == FrameClass::User);
         let has_library_init = frames().any(|f| f.is_init && f.class == FrameClass::Library);
         StackHints {
-            user_rule: guess(rules.user(), frames().filter_map(|f| f.user_rule).min()),
+            user_rule: category(rules.user(), frames().filter_map(|f| f.user_rule).min()),
             built_in_rule,
             has_frames: !stack.is_empty(),
             is_engine: frames().any(|f| f.class == FrameClass::Engine)
                 || have_roots
                     && outermost_python(stack).is_some_and(|f| f.class != FrameClass::Root),
-            is_module_init: built_in_rule.is_some_and(|g| g.category == Category::Parameter)
+            is_module_init: built_in_rule == Some(Category::Parameter)
                 && user_frame.is_some_and(|f| f.is_init)
                 && !has_library_init
                 && !frames().any(|f| {
@@ -233,7 +231,7 @@ pub(super) async fn hints(
                     )
                 }),
             runs_module: frames().any(|f| f.runs_module),
-            is_bucket: built_in_rule.is_some_and(|g| g.category == Category::Communication)
+            is_bucket: built_in_rule == Some(Category::Communication)
                 && frames().any(|f| f.is_bucket),
             is_cache: user_frame.is_some_and(|f| f.is_cache),
             zeroes_gradients: frames().any(|f| f.zeroes_gradients),
@@ -295,9 +293,7 @@ async fn find_category_by_line(
         budget.charge(1 + stack.len() as u64 / 8).await;
         // DeepSpeed's function also calls functions that allocate weights.
         let is_other = function == MixedFunction::ZeroSetup
-            && hints[id as usize]
-                .built_in_rule
-                .is_none_or(|g| g.category != Category::Communication);
+            && hints[id as usize].built_in_rule != Some(Category::Communication);
         if is_other {
             continue;
         }
@@ -326,8 +322,8 @@ async fn find_category_by_line(
             }
             _ => continue,
         }
-        if hints.built_in_rule.is_some_and(|g| g.category == Category::Parameter) {
-            hints.built_in_rule = Some(Guess::new(Category::Buffer, 0.85));
+        if hints.built_in_rule == Some(Category::Parameter) {
+            hints.built_in_rule = Some(Category::Buffer);
         }
     }
 }

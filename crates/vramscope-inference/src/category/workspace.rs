@@ -59,8 +59,10 @@ impl Workspaces {
             budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
             for (i, block) in ((part * STRIDE) as u32..).zip(blocks) {
                 let hints = &hints[block.stack.0 as usize];
-                let category = hints.built_in_rule.map(|guess| guess.category);
-                if matches!(category, Some(Category::Parameter | Category::OptimizerState)) {
+                if matches!(
+                    hints.built_in_rule,
+                    Some(Category::Parameter | Category::OptimizerState)
+                ) {
                     model_sizes.insert(block.bytes.0);
                 }
                 let Some(alloc) = block.alloc_event() else { continue };
