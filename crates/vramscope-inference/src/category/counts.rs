@@ -1,13 +1,12 @@
 //! Counts of blocks by size, among them the number of parameters.
 
-use super::life::{Verdict, free_event};
-use super::phases::Phases;
-use super::stacks::StackHints;
+use super::life::Verdict;
+use super::window::Window;
 use super::{Category, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
-use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{Block, Trace};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::Budget;
 
 /// Smaller temporaries of an optimizer are scalars (norms, step counts), and not the size of a
 /// parameter.
@@ -28,7 +27,7 @@ const COST_PER_BLOCK: u64 = 2;
 /// All blocks with their verdicts.
 #[derive(Clone, Copy)]
 pub(super) struct JudgedBlocks<'a> {
-    pub(super) trace: &'a Trace,
+    pub(super) window: Window<'a>,
     pub(super) verdicts: &'a [Verdict],
 }
 
@@ -39,19 +38,13 @@ impl JudgedBlocks<'_> {
         budget: &mut Budget,
         mut visit: impl FnMut(u32, &Block, Verdict) + Send,
     ) {
-        for part in strides(self.verdicts.len()) {
-            budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
-            let from = part.start as u32;
-            for ((i, block), verdict) in
-                (from..).zip(&self.trace.blocks[part.clone()]).zip(&self.verdicts[part])
-            {
-                visit(i, block, *verdict);
-            }
-        }
+        let visit = |i, block: &Block| visit(i, block, self.verdicts[i as usize]);
+        self.window.each(COST_PER_BLOCK, budget, visit).await;
     }
 
     /// Whether backward passes keep no gradients beside the buckets in which gradients are reduced.
-    pub(super) async fn buckets_hold_gradients(self, phases: &Phases, budget: &mut Budget) -> bool {
+    pub(super) async fn buckets_hold_gradients(self, budget: &mut Budget) -> bool {
+        let phases = self.window.phases;
         let mut probe: Option<u32> = None;
         let visit = |_, block: &Block, verdict| {
             if verdict == Verdict::Bucket
@@ -65,10 +58,9 @@ impl JudgedBlocks<'_> {
         self.each(budget, visit).await;
         let Some(probe) = probe else { return false };
         let (mut buckets, mut gradients) = (0, 0);
-        let slots = self.trace.slots();
         let visit = |_, block: &Block, verdict| {
             let is_live = block.enters <= probe + 1
-                && free_event(block, slots).is_none_or(|free| free >= probe);
+                && self.window.free(block).is_none_or(|free| free >= probe);
             if is_live && verdict == Verdict::Bucket {
                 buckets += block.bytes.0;
             } else if is_live && has_category(verdict, Category::Gradient) {
@@ -94,14 +86,6 @@ impl JudgedBlocks<'_> {
             *blocks >= MIN_MODEL_BLOCKS && sizes.len() >= MIN_FROZEN_SIZES
         });
         of_model.map(|(stack, _)| stack).collect()
-    }
-
-    pub(super) fn block(&self, index: u32) -> &Block {
-        &self.trace.blocks[index as usize]
-    }
-
-    pub(super) fn is_live_at_end(self, block: &Block) -> bool {
-        block.leaves == self.trace.slots()
     }
 }
 
@@ -137,12 +121,8 @@ impl GroupedCounts {
 /// Each gradient of a backward pass has a parameter of its size. So does each optimizer state that
 /// one call stack allocates. For other sizes, and where the window cuts backward off, the
 /// temporaries count that one call stack of an optimizer allocates in one step.
-pub(super) async fn parameters(
-    judged: JudgedBlocks<'_>,
-    hints: &[StackHints],
-    phases: &Phases,
-    budget: &mut Budget,
-) -> Counts {
+pub(super) async fn parameters(judged: JudgedBlocks<'_>, budget: &mut Budget) -> Counts {
+    let phases = judged.window.phases;
     let (mut strong, mut weak) = (GroupedCounts::default(), GroupedCounts::default());
     let visit = |_, block: &Block, verdict| {
         let Verdict::Final(guess) = verdict else { return };
@@ -154,7 +134,7 @@ pub(super) async fn parameters(
             Category::Temporary
                 if size >= MIN_PARAMETER_BYTES
                     && block.alloc_event().is_some()
-                    && hints[block.stack.0 as usize].phase() == Some(Phase::Optimizer) =>
+                    && judged.window.stack(block).phase() == Some(Phase::Optimizer) =>
             {
                 weak.add(size, (block.stack.0, period()));
             }

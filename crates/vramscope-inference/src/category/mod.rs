@@ -29,6 +29,7 @@ mod rules;
 mod sizes;
 mod spans;
 mod stacks;
+mod window;
 mod workspace;
 
 pub use own_name::own_name;
@@ -196,12 +197,12 @@ impl Categories {
         budget: &'a mut Budget,
     ) -> Boxed<'a, Self> {
         Box::pin(async move {
-            let hints = stacks::hints(snapshot, trace, rules, budget).await;
-            let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
-            let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
-            let lineage = lineage::lineage(snapshot, trace, &hints, &phases, budget).await;
-            let (guesses, copies) =
-                sizes::resolve(trace, &hints, &phases, &verdicts, &lineage, budget).await;
+            let stacks = stacks::hints(snapshot, trace, rules, budget).await;
+            let phases = phases::Phases::new(snapshot, trace, &stacks, budget).await;
+            let window = window::Window { snapshot, trace, stacks: &stacks, phases: &phases };
+            let verdicts = life::verdicts(window, budget).await;
+            let lineage = lineage::lineage(window, budget).await;
+            let (guesses, copies) = sizes::resolve(window, &verdicts, &lineage, budget).await;
             Self { guesses, copies, phases: phases.spans }
         })
     }

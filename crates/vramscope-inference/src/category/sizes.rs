@@ -8,13 +8,12 @@ use super::counts::{
 use super::life::Verdict;
 use super::lineage::Lineage;
 use super::phases::Phases;
-use super::stacks::StackHints;
+use super::window::Window;
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use super::{Basis, Category, CopyKind, Guess, Phase};
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
-use vramscope_trace::Trace;
 use vramscope_trace::slicing::{Budget, filled};
 
 /// A size with at least this many blocks must divide into whole copies of the model.
@@ -66,16 +65,15 @@ struct SizeMatcher<'a> {
 
 /// Turns verdicts into guesses.
 pub(super) async fn resolve(
-    trace: &Trace,
-    hints: &[StackHints],
-    phases: &Phases,
+    window: Window<'_>,
     verdicts: &[Verdict],
     lineage: &Lineage,
     budget: &mut Budget,
 ) -> (Vec<Guess>, Vec<(u32, CopyKind)>) {
-    let judged = JudgedBlocks { trace, verdicts };
+    let judged = JudgedBlocks { window, verdicts };
+    let phases = window.phases;
     let mut matcher = SizeMatcher {
-        expected: parameters(judged, hints, phases, budget).await,
+        expected: parameters(judged, budget).await,
         found: Counts::default(),
         zeroed_gradients: Counts::default(),
         preexisting: Counts::default(),
@@ -86,7 +84,7 @@ pub(super) async fn resolve(
         largest_activation: 0,
         init_temporaries: FxHashSet::default(),
         phases,
-        buckets_hold_gradients: judged.buckets_hold_gradients(phases, budget).await,
+        buckets_hold_gradients: judged.buckets_hold_gradients(budget).await,
         models: 1,
         has_frozen_weights: false,
         ends_in_forward: false,
@@ -101,14 +99,16 @@ pub(super) async fn resolve(
             Verdict::Preexisting => &mut matcher.preexisting,
             // A parameter that is dropped and allocated again (converted, sharded) is one
             // parameter, so only the live one counts.
-            _ if has_category(verdict, Category::Parameter) && judged.is_live_at_end(block) => {
+            _ if has_category(verdict, Category::Parameter)
+                && judged.window.is_live_at_end(block) =>
+            {
                 &mut matcher.found
             }
             _ if has_category(verdict, Category::Parameter)
                 && lineage.after(i).is_some()
-                && judged.is_live_at_end(judged.block(lineage.youngest(i))) =>
+                && judged.window.is_live_at_end(window.block(lineage.youngest(i))) =>
             {
-                size = judged.block(lineage.youngest(i)).bytes.0;
+                size = window.block(lineage.youngest(i)).bytes.0;
                 &mut matcher.found
             }
             _ if has_category(verdict, Category::OptimizerState) => &mut matcher.states,
@@ -116,7 +116,7 @@ pub(super) async fn resolve(
                 if alloc.is_none() {
                     return;
                 }
-                if judged.is_live_at_end(block) {
+                if judged.window.is_live_at_end(block) {
                     *matcher.live_gradients.entry(size).or_default() += 1;
                 }
                 let alloc = alloc.filter(|_| size >= MIN_PARAMETER_BYTES);
@@ -127,11 +127,11 @@ pub(super) async fn resolve(
                 if has_category(verdict, Category::Activation) {
                     matcher.largest_activation = size.max(matcher.largest_activation);
                     activations += 1;
-                    live += u32::from(judged.is_live_at_end(block));
+                    live += u32::from(judged.window.is_live_at_end(block));
                 }
                 if has_category(verdict, Category::Temporary)
                     && alloc.is_some()
-                    && hints[block.stack.0 as usize].is_module_init
+                    && window.stack(block).is_module_init
                 {
                     matcher.init_temporaries.insert((block.stack, size));
                 }
@@ -156,12 +156,8 @@ pub(super) async fn resolve(
                     _ => matcher.program_tensor(block.stack, block.bytes.0),
                 };
                 // A step replaces it, and it is no parameter.
-                let is_replaced = lineage.after(i).and_then(|new| {
-                    let new = judged.block(new);
-                    let hints = hints[new.stack.0 as usize];
-                    phases.of_alloc(new.alloc_event()?.0, hints)
-                });
-                if is_replaced == Some(Phase::Optimizer)
+                let replaced_in = lineage.after(i).and_then(|new| window.phase(window.block(new)));
+                if replaced_in == Some(Phase::Optimizer)
                     && guesses[i as usize].category != Category::Parameter
                 {
                     guesses[i as usize] = Guess::new(Category::OptimizerState);
@@ -181,7 +177,7 @@ pub(super) async fn resolve(
                 } else if gradients.contains(&i) {
                     Category::Gradient
                 } else {
-                    matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
+                    matcher.preexisting(block.bytes.0, judged.window.is_live_at_end(block))
                 });
             }
             Verdict::Final(known) if matcher.is_first_workspace(block, known, judged) => {
@@ -215,25 +211,21 @@ pub(super) async fn resolve(
         match verdicts[i as usize] {
             Verdict::ModuleTensor | Verdict::ProgramTensor => !is_claimed,
             Verdict::Final(_) => {
-                let alloc = block.alloc_event();
-                let hints = hints[block.stack.0 as usize];
-                alloc.is_some_and(|alloc| {
-                    phases.of_alloc(alloc.0, hints) == Some(Phase::Other)
-                        && guess.basis < Basis::Stated
-                        && !is_claimed
-                        && !matches!(
-                            guess.category,
-                            Category::Cache | Category::Workspace | Category::Gradient
-                        )
-                })
+                window.phase(block) == Some(Phase::Other)
+                    && guess.basis < Basis::Stated
+                    && !is_claimed
+                    && !matches!(
+                        guess.category,
+                        Category::Cache | Category::Workspace | Category::Gradient
+                    )
             }
             _ => false,
         }
     };
-    let copies = model_copies(trace, hints, phases, &matcher.expected, is_open, budget).await;
+    let copies = model_copies(window, &matcher.expected, is_open, budget).await;
     let mut kinds = Vec::new();
     judge_copies(copies, matcher.has_states(), &mut guesses, &mut kinds);
-    autocast_copies(trace, hints, verdicts, &mut guesses, &mut kinds, budget).await;
+    autocast_copies(window, &mut guesses, &mut kinds, budget).await;
     kinds.sort_unstable_by_key(|kind| kind.0);
     (guesses, kinds)
 }
@@ -282,7 +274,7 @@ impl SizeMatcher<'_> {
         guess.category == Category::Gradient
             && guess.basis < Basis::Stated
             && WORKSPACE_BYTES.contains(&size)
-            && judged.is_live_at_end(block)
+            && judged.window.is_live_at_end(block)
             && block.alloc_event().is_some()
             && known(&self.gradients) == 1
             && known(&self.expected) <= 1
@@ -306,7 +298,7 @@ impl SizeMatcher<'_> {
         let mut sizes: Vec<u64> = Vec::new();
         let visit = |_, block: &Block, verdict| {
             if verdict == Verdict::Preexisting
-                && judged.is_live_at_end(block)
+                && judged.window.is_live_at_end(block)
                 && !self.is_workspace(block.bytes.0)
             {
                 sizes.push(block.bytes.0);
@@ -398,7 +390,7 @@ impl SizeMatcher<'_> {
         // Size, address and index.
         let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
         let visit = |i, block: &Block, verdict| {
-            if verdict == Verdict::Preexisting && judged.is_live_at_end(block) {
+            if verdict == Verdict::Preexisting && judged.window.is_live_at_end(block) {
                 blocks.push((block.bytes.0, block.address.0, i));
             }
         };
@@ -467,7 +459,7 @@ impl SizeMatcher<'_> {
         }
         let visit = |i, block: &Block, verdict| {
             if verdict == Verdict::Preexisting
-                && judged.is_live_at_end(block)
+                && judged.window.is_live_at_end(block)
                 && !parameters.contains(&i)
                 && self.live_gradients.contains_key(&block.bytes.0)
             {
