@@ -50,8 +50,7 @@ pub(super) async fn model_copies(
     budget: &mut Budget,
 ) -> Vec<ModelCopy> {
     let Window { trace, phases, .. } = window;
-    let all: u32 = parameters.values().sum();
-    if all < MIN_BLOCKS {
+    if parameters.all() < MIN_BLOCKS {
         return Vec::new();
     }
     // Index of the last group of each stack, with its round.
@@ -105,7 +104,7 @@ pub(super) async fn model_copies(
 fn times(sizes: &FxHashMap<u64, u32>, parameters: &Counts, factor: u64) -> Option<u32> {
     let known = |size: u64| -> u32 {
         let size = if size.is_multiple_of(factor) { size / factor } else { return 0 };
-        parameters.get(&size).copied().unwrap_or(0)
+        parameters.of(size)
     };
     let (mut all, mut matching, mut blocks, mut distinct) = (0, 0, 0, 0);
     let (mut times, mut largest) = (1, 0);
@@ -126,9 +125,8 @@ fn times(sizes: &FxHashMap<u64, u32>, parameters: &Counts, factor: u64) -> Optio
             (largest, times) = (bytes, count.div_ceil(parameters));
         }
     }
-    let parameters_all: u32 = parameters.values().sum();
     let is_copy = blocks >= MIN_BLOCKS
-        && 2 * blocks >= parameters_all
+        && 2 * blocks >= parameters.all()
         && 2 * distinct >= parameters.len()
         && matching * 100 >= all * MIN_PERCENT;
     is_copy.then_some(times)

@@ -19,7 +19,49 @@ pub(super) const MIN_FROZEN_SIZES: usize = 3;
 const MIN_MODEL_BLOCKS: u32 = 8;
 
 /// A count for every size in bytes.
-pub(super) type Counts = FxHashMap<u64, u32>;
+#[derive(Default)]
+pub(super) struct Counts(FxHashMap<u64, u32>);
+
+impl Counts {
+    pub(super) fn of(&self, size: u64) -> u32 {
+        self.0.get(&size).copied().unwrap_or(0)
+    }
+
+    pub(super) fn add(&mut self, size: u64) {
+        *self.0.entry(size).or_default() += 1;
+    }
+
+    /// Raises the count of a size to at least `count`.
+    pub(super) fn raise(&mut self, size: u64, count: u32) {
+        let known = self.0.entry(size).or_default();
+        *known = count.max(*known);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of sizes.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Sizes with their counts, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.0.iter().map(|(&size, &count)| (size, count))
+    }
+
+    /// The sum of all counts.
+    pub(super) fn all(&self) -> u32 {
+        self.0.values().sum()
+    }
+
+    /// The bytes of the sizes for which `keep` holds.
+    pub(super) fn bytes(&self, keep: impl Fn(u64, u32) -> bool) -> u128 {
+        let kept = self.iter().filter(|&(size, count)| keep(size, count));
+        kept.map(|(size, count)| u128::from(size) * u128::from(count)).sum()
+    }
+}
 
 /// Cost of looking up the size of a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 2;
@@ -100,19 +142,13 @@ struct GroupedCounts {
     counts: FxHashMap<(u64, u32, u32), u32>,
     /// The largest count of each size in any group.
     largest: Counts,
-    /// Sizes in the order of their first occurrence.
-    sizes: Vec<u64>,
 }
 
 impl GroupedCounts {
     fn add(&mut self, size: u64, group: (u32, u32)) {
         let count = self.counts.entry((size, group.0, group.1)).or_default();
         *count += 1;
-        let largest = self.largest.entry(size).or_insert_with(|| {
-            self.sizes.push(size);
-            0
-        });
-        *largest = (*largest).max(*count);
+        self.largest.raise(size, *count);
     }
 }
 
@@ -143,12 +179,10 @@ pub(super) async fn parameters(judged: JudgedBlocks<'_>, budget: &mut Budget) ->
     };
     judged.each(budget, visit).await;
     let mut counts = strong.largest;
-    for size in weak.sizes {
-        let weak = weak.largest.get(&size).copied().unwrap_or(0);
-        let count = counts.entry(size).or_insert(weak);
-        if !phases.has_whole_backward() {
-            // The window shows a part of the gradients only.
-            *count = weak.max(*count);
+    for (size, count) in weak.largest.iter() {
+        // The window may show a part of the gradients only.
+        if counts.of(size) == 0 || !phases.has_whole_backward() {
+            counts.raise(size, count);
         }
     }
     counts

@@ -36,7 +36,7 @@ pub(super) enum Verdict {
     Bucket,
     /// Allocated by the program between backward and the optimizer, and live until the optimizer:
     /// a gradient in another precision, if a gradient or a state has the size. Else as guessed.
-    GradientCopy(Guess),
+    GradientCopy(Category),
     /// From before the window, and without evidence of its allocation.
     Preexisting,
 }
@@ -339,7 +339,7 @@ impl Judge<'_> {
         }
         let category = self.between_phases(feeds, life);
         if self.is_gradient_copy(life) {
-            return Verdict::GradientCopy(Guess::new(category));
+            return Verdict::GradientCopy(category);
         }
         if free.is_none()
             && (backward.is_some() || forward.is_some() && !phases.occurs(Phase::Backward))
