@@ -1,21 +1,20 @@
 //! Evidence from the stacks of blocks that the window did not allocate.
 
 use super::Phase;
+use super::groups::MIN_POOL_BYTES;
 use super::stacks::StackHints;
-use super::window::Window;
+use super::window::{Window, are_most};
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 
-/// A pool of keys and values has at least this many blocks of one line and size.
+/// A pool of keys and values has at least this many blocks of one line and size: two for each of
+/// four layers.
 const MIN_POOL_BLOCKS: u32 = 8;
 
-/// Smallest block of a pool, in bytes.
-const MIN_POOL_BYTES: u64 = 1 << 20;
-
-/// Keys and values come from two lines at most.
+/// Keys come from one line, values from the same or another one.
 const MAX_POOL_STACKS: usize = 2;
 
 /// A stack and a size in bytes.
@@ -66,7 +65,7 @@ impl Before {
         let all = sum(&left);
         left.retain(|(_, size), count| *count >= MIN_POOL_BLOCKS && *size >= MIN_POOL_BYTES);
         // A pass that keeps its graph leaves blocks of many lines.
-        let are_most = sum(&left) / 9 >= all / 10;
+        let are_most = are_most(sum(&left).into(), all.into());
         if !before.is_training && left.len() <= MAX_POOL_STACKS && are_most {
             before.pools = left.into_keys().collect();
         }

@@ -1,22 +1,13 @@
 //! Copies of weights and of an optimizer's state that the program or `autocast` makes.
 
-use super::counts::Counts;
+use super::counts::{Counts, MIN_MODEL_BLOCKS};
 use super::stacks::Fact;
-use super::window::Window;
+use super::window::{MIN_BYTES, Window, are_most};
 use super::{Basis, Category, CopyKind, Guess, Phase};
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
-
-/// A copy of a model has at least this many blocks.
-const MIN_BLOCKS: u32 = 8;
-
-/// Of the bytes that a line allocates, this share has sizes of parameters, in percent.
-const MIN_PERCENT: u64 = 90;
-
-/// Smaller casts are those of biases and norms.
-const MIN_CAST_BYTES: u64 = 512;
 
 /// Cost of looking at a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 4;
@@ -50,7 +41,7 @@ pub(super) async fn model_copies(
     budget: &mut Budget,
 ) -> Vec<ModelCopy> {
     let Window { trace, phases, .. } = window;
-    if parameters.all() < MIN_BLOCKS {
+    if parameters.all() < MIN_MODEL_BLOCKS {
         return Vec::new();
     }
     // Index of the last group of each stack, with its round.
@@ -82,7 +73,7 @@ pub(super) async fn model_copies(
         let (Some(times), Some(&youngest)) = (times, made.blocks.last()) else { continue };
         let at = trace.blocks[youngest as usize].enters;
         let live = made.blocks.iter().filter(|i| trace.blocks[**i as usize].is_live_at(at));
-        if 10 * live.count() < 9 * made.blocks.len() {
+        if !are_most(live.count() as u128, made.blocks.len() as u128) {
             continue;
         }
         let begin = |i: &u32| trace.blocks[*i as usize].alloc_event().map_or(0, |event| event.0);
@@ -125,10 +116,10 @@ fn times(sizes: &FxHashMap<u64, u32>, parameters: &Counts, factor: u64) -> Optio
             (largest, times) = (bytes, count.div_ceil(parameters));
         }
     }
-    let is_copy = blocks >= MIN_BLOCKS
+    let is_copy = blocks >= MIN_MODEL_BLOCKS
         && 2 * blocks >= parameters.all()
         && 2 * distinct >= parameters.len()
-        && matching * 100 >= all * MIN_PERCENT;
+        && are_most(matching.into(), all.into());
     is_copy.then_some(times)
 }
 
@@ -178,7 +169,7 @@ pub(super) async fn autocast_copies(
         if window.stack(block).has(Fact::AutocastCast)
             && !block.has_stack_of_free()
             && !window.is_brief(block)
-            && block.bytes.0 >= MIN_CAST_BYTES
+            && block.bytes.0 >= MIN_BYTES
         {
             casts.entry(block.bytes.0).or_default().push((block.enters, block.leaves, i));
         }

@@ -15,8 +15,9 @@ pub(super) const MIN_PARAMETER_BYTES: u64 = 64;
 /// Frozen weights have at least this many sizes. Masks of a model share one or two.
 pub(super) const MIN_FROZEN_SIZES: usize = 3;
 
-/// A line that makes the weights of a model makes at least this many.
-const MIN_MODEL_BLOCKS: u32 = 8;
+/// A line that makes the weights of a model, or a copy of them, makes at least this many blocks: four
+/// layers with weight and bias.
+pub(super) const MIN_MODEL_BLOCKS: u32 = 8;
 
 /// A count for every size in bytes.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use super::before::Before;
 use super::groups::{self, Group};
 use super::outputs::Outputs;
 use super::stacks::{Fact, StackHints};
-use super::window::Window;
+use super::window::{MIN_BYTES, Window};
 use super::workspace::Workspaces;
 use super::{Category, Guess, Phase};
 use rustc_hash::FxHashMap;
@@ -59,9 +59,6 @@ const MIN_PASSES: usize = 3;
 
 /// A batch is among this many blocks before it.
 const MAX_BESIDE: usize = 32;
-
-/// Smaller blocks are numbers of tokens and labels.
-const MIN_BESIDE_BYTES: u64 = 1 << 10;
 
 /// Cost of judging a block by its life, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 12;
@@ -384,7 +381,7 @@ impl Judge<'_> {
         let next = trace.blocks.partition_point(|block| block.enters <= alloc);
         trace.blocks[..next].iter().rev().take(MAX_BESIDE).any(|other| {
             other.bytes < block.bytes
-                && other.bytes.0 >= MIN_BESIDE_BYTES
+                && other.bytes.0 >= MIN_BYTES
                 && self.window.phase(other) == Some(Phase::Other)
                 && other.alloc_event().is_some_and(|event| {
                     phases.last_before(Phase::Forward, event.0)

@@ -6,7 +6,7 @@ use super::counts::{Counts, JudgedBlocks, MIN_FROZEN_SIZES, MIN_PARAMETER_BYTES,
 use super::life::Verdict;
 use super::lineage::Lineage;
 use super::phases::Phases;
-use super::window::Window;
+use super::window::{Window, are_most};
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use super::{Basis, Category, CopyKind, Guess, Phase};
 use rustc_hash::FxHashSet;
@@ -14,17 +14,8 @@ use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::{Budget, filled};
 
-/// A size with at least this many blocks must divide into whole copies of the model.
-const MIN_COPIES: u32 = 4;
-
-/// The states that most optimizers have for each parameter.
+/// The states that Adam and its kind have for each parameter (`torch/optim/adam.py`).
 const USUAL_STATES: u32 = 2;
-
-/// More models than these are not looked for.
-const MAX_MODELS: u32 = 8;
-
-/// Other tensors of a model do not have more than this many times the bytes of its weights.
-const MIN_FROZEN_RATIO: u128 = 8;
 
 /// Assigns blocks to the parameters that must exist, and guesses the others by size.
 struct SizeMatcher<'a> {
@@ -259,9 +250,9 @@ impl SizeMatcher<'_> {
         let are_enough = |models: &u32| {
             let known = |size| self.preexisting.of(size) + self.found.of(size);
             let enough = |size, count| known(size) >= (models + others) * count;
-            10 * self.expected.bytes(enough) >= 9 * all
+            are_most(self.expected.bytes(enough), all)
         };
-        (2..=MAX_MODELS).take_while(are_enough).last().unwrap_or(1)
+        (2..).take_while(are_enough).last().unwrap_or(1)
     }
 
     /// Whether a block that is guessed to be a gradient is the workspace of the first backward
@@ -293,11 +284,7 @@ impl SizeMatcher<'_> {
         let mut old = Counts::default();
         self.old.iter().filter(|b| !self.is_workspace(b.0)).for_each(|block| old.add(block.0));
         let all = old.bytes(|_, _| true);
-        // A few blocks of a size can be buffers. Many must be whole copies.
-        let are_copies = |times: &u32| {
-            old.iter().all(|(_, count)| count < MIN_COPIES || count % times == 0)
-                && 10 * old.bytes(|_, count| count % times == 0) >= 9 * all
-        };
+        let are_copies = |times: &u32| are_most(old.bytes(|_, count| count % times == 0), all);
         let Some(times) = [3, 2].into_iter().find(are_copies) else { return };
         for (size, count) in old.iter().filter(|(_, count)| count % times == 0) {
             self.expected.raise(size, count / times);
@@ -423,9 +410,7 @@ impl SizeMatcher<'_> {
         let sizes = self.preexisting.iter().filter(|known| is_frozen(known.0)).count();
         let frozen = self.preexisting.bytes(|size, _| is_frozen(size));
         let trained = self.preexisting.bytes(|size, _| has_gradients(size));
-        trained > 0
-            && (sizes >= MIN_FROZEN_SIZES && frozen > trained
-                || frozen > MIN_FROZEN_RATIO * trained)
+        trained > 0 && sizes >= MIN_FROZEN_SIZES && frozen > trained
     }
 
     /// Whether a block of [`Verdict::BackwardTail`] is a gradient.
