@@ -10,8 +10,7 @@ use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 
-/// A pool of keys and values has at least this many blocks of one line and size: two for each of
-/// four layers.
+/// A pool of keys and values has at least this many blocks of one line and size.
 const MIN_POOL_BLOCKS: u32 = 8;
 
 /// Keys come from one line, values from the same or another one.

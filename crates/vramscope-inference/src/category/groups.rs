@@ -38,15 +38,20 @@ pub(super) struct Group {
     pub(super) has_batch_beside: bool,
 }
 
-/// Number of equal growths, of replaced blocks or of frees in order that prove a series. Chance has
-/// three in a row of equal batches.
+/// Number of equal growths, or of frees in order, that prove a series. Half or double of it changes
+/// none of 8 recordings.
 const MIN_GROWTHS: u32 = 4;
 
-/// Smallest block of a pool, in bytes.
+/// Number of blocks that must take the place of an older one, for a cache that grows unevenly. With
+/// half of it, blocks of six recordings that come and go are caches.
+const MIN_REPLACED: u32 = 8;
+
+/// Smallest block of a pool of keys and values, in bytes. Half or double of it changes none of 8
+/// recordings.
 pub(super) const MIN_POOL_BYTES: u64 = 1 << 20;
 
-/// Number of rounds that no batch outlives. A loader prefetches two batches; half of it changes
-/// categories in 5 of 8 recordings, double of it in none.
+/// Number of rounds that no batch outlives. Half of it changes categories in 5 of 8 recordings,
+/// double of it in none.
 const MAX_BATCH_ROUNDS: usize = 3;
 
 /// Cost of looking at a block, in units of [`Budget`].
@@ -84,8 +89,8 @@ struct Series {
     frees_out_of_order: u32,
 }
 
-/// Number of blocks of a size whose frees are compared with those of the next size: a bound of
-/// memory, above the number of layers of any model.
+/// Number of blocks of a size whose frees are compared with those of the next size, which
+/// bounds the memory of a series.
 const MAX_TURNS: usize = 256;
 
 impl Series {
@@ -115,7 +120,7 @@ impl Series {
         if last.len() < MAX_TURNS {
             last.push(free);
         }
-        if self.uneven_growths >= MIN_GROWTHS && self.replaced >= MIN_GROWTHS && bytes >= MIN_BYTES
+        if self.uneven_growths >= MIN_GROWTHS && self.replaced >= MIN_REPLACED && bytes >= MIN_BYTES
         {
             group.grows_in_turn = true;
             group.grows_in_pairs |= self.fewest_turns >= 2 && self.fewest_turns < MAX_TURNS;

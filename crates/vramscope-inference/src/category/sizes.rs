@@ -17,6 +17,10 @@ use vramscope_trace::slicing::{Budget, filled};
 /// The states that Adam and its kind have for each parameter (`torch/optim/adam.py`).
 const USUAL_STATES: u32 = 2;
 
+/// Other tensors of a model do not have more than this many times the bytes of its weights. An
+/// adapter of 22 MiB in two sizes beside 2.9 GiB of weights needs it.
+const MIN_FROZEN_RATIO: u128 = 8;
+
 /// Assigns blocks to the parameters that must exist, and guesses the others by size.
 struct SizeMatcher<'a> {
     judged: JudgedBlocks<'a>,
@@ -410,7 +414,9 @@ impl SizeMatcher<'_> {
         let sizes = self.preexisting.iter().filter(|known| is_frozen(known.0)).count();
         let frozen = self.preexisting.bytes(|size, _| is_frozen(size));
         let trained = self.preexisting.bytes(|size, _| has_gradients(size));
-        trained > 0 && sizes >= MIN_FROZEN_SIZES && frozen > trained
+        trained > 0
+            && (sizes >= MIN_FROZEN_SIZES && frozen > trained
+                || frozen > MIN_FROZEN_RATIO * trained)
     }
 
     /// Whether a block of [`Verdict::BackwardTail`] is a gradient.
