@@ -1,9 +1,9 @@
 //! Conclusions from a trace. They may err, and each has a basis.
 //!
 //! vramscope-trace says what a file shows. This crate says what it means: categories, steps,
-//! phases, shapes, findings, and what other settings would do. Nothing here formats text for users,
-//! draws, or reads a clock or a file. Long analyses run in slices: see
-//! [`vramscope_trace::slicing`].
+//! phases, shapes, what other settings would do, and claims about them. A claim has its own words;
+//! nothing else here formats text for users. Nothing draws, or reads a clock or a file. Long
+//! analyses run in slices: see [`vramscope_trace::slicing`].
 
 mod backward_site;
 mod category;

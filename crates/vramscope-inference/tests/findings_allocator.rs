@@ -132,7 +132,7 @@ fn reserved_judges_the_moment_with_most_in_use() {
         (peak.needed, peak.memory.in_use, peak.memory.stuck),
         (mib(600), mib(600), mib(400))
     );
-    assert_eq!((finding.bytes, finding.events), (400 * MIB, vec![4]));
+    assert_eq!((finding.bytes, &finding.events[..]), (400 * MIB, &[4][..]));
 }
 
 /// With expandable segments, a request below the limit uses no free piece above it.
@@ -309,7 +309,7 @@ fn free_memory_of_a_private_pool_is_stranded() {
     assert_eq!((side.pool, side.free, side.largest), (Some(PoolId(0, 1)), mib(350), mib(350)));
     assert_eq!((side.unused, side.reserved_elsewhere), (mib(350), mib(400)));
     assert_eq!((finding.bytes, finding.severity), (350 * MIB, Severity::Low));
-    assert_eq!((side.since, finding.events), (Some(EventIndex(4)), vec![4, 7]));
+    assert_eq!((side.since, &finding.events[..]), (Some(EventIndex(4)), &[4, 7][..]));
     // Graphs use their memory in replays.
     for (pool, stream) in [((1, 0), 0), ((0, 1), 7)] {
         assert_eq!(stranded(&emptied_pool(pool, stream)), None, "{pool:?} on stream {stream}");

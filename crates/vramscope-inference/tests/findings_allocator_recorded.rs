@@ -224,9 +224,10 @@ fn a_failure_in_a_capture_is_no_failure_of_the_default_pool() {
 fn a_search_of_cudnn_is_told_from_a_retry() {
     let device = recorded("findings/real_cudnn_benchmark.pickle.gz");
     let found = device.of_kind(FindingKind::Churn);
-    let [Finding { facts: Facts::Churn(churn), step: Some(0), .. }] = found.as_slice() else {
+    let [Finding { facts: Facts::Churn(churn), common }] = found.as_slice() else {
         panic!("one finding about step 0, not {found:?}")
     };
+    assert_eq!(common.step, Some(0));
     let search = churn.search.expect("a search");
     let gib = |bytes: Bytes| (bytes.0 as f64 / f64::from(1 << 30) * 100.0).round() as u64;
     assert_eq!((gib(search.peak), search.later.map(gib)), (873, Some(414)));
@@ -257,11 +258,11 @@ fn free_memory_of_streams_of_recordings() {
     for (path, free) in [("g14_prefetch_stream", 4800), ("side_stream_strands", 272)] {
         let found = recorded(&format!("findings/{path}.pickle.gz"));
         let found = found.of_kind(FindingKind::Reserved);
-        let [Finding { facts: Facts::Reserved(peak), severity, .. }] = found.as_slice() else {
+        let [Finding { facts: Facts::Reserved(peak), common }] = found.as_slice() else {
             panic!("{path}: one finding, not {found:?}")
         };
         let [side] = peak.out_of_reach.as_slice() else { panic!("{path}: {peak:?}") };
-        assert_eq!((side.free.0 / MIB, *severity), (free, Severity::Medium), "{path}");
+        assert_eq!((side.free.0 / MIB, common.severity), (free, Severity::Medium), "{path}");
     }
     let state = recorded("findings/g32_state_pending.pickle.gz");
     assert_eq!(state.of_kind(FindingKind::PendingFree), []);

@@ -4,8 +4,9 @@
 use crate::{Device, parse};
 use serde_json::{Value, json};
 use vramscope_inference::{
-    DominantCause, Facts, Finding, FindingKind, GradientsHeld, HeldTooLong, Severity,
+    Facts, Finding, FindingKind, GradientsHeld, HeldTooLong, PeakPart, Recipe, peak_parts,
 };
+use vramscope_trace::slicing::now;
 use vramscope_units::Bytes;
 
 const MIB: u64 = 1 << 20;
@@ -154,6 +155,11 @@ impl Program {
         let file = json!({"segments": [], "device_traces": [self.events],
             "external_annotations": self.annotations});
         Device::new(parse(file.to_string().as_bytes()))
+    }
+
+    fn peak_parts(&self) -> Vec<PeakPart> {
+        let device = self.device();
+        now(async |budget| peak_parts(device.evidence(), budget).await)
     }
 
     fn found(&self, kind: FindingKind) -> Vec<Finding> {
@@ -389,13 +395,11 @@ fn temporaries_of_foreach_set_the_peak() {
         program.optimizer(32 * MIB);
         program.free_all(gradients, &zero_grad());
     }
-    let found = program.found(FindingKind::Dominant);
-    let [finding] = &found[..] else { panic!("one finding, not {found:?}") };
-    let Facts::Dominant(facts) = finding.facts else { panic!("{finding:?}") };
-    assert_eq!((facts.cause, facts.at_peak), (DominantCause::Foreach, Bytes(128 * MIB)));
+    let parts = program.peak_parts();
+    let [part] = &parts[..] else { panic!("one part, not {parts:?}") };
+    assert_eq!(part.cure, Recipe::ForeachOff);
     // Parameters and 30 results.
-    assert!(facts.next.0 >= 184 * MIB && facts.next.0 <= 200 * MIB, "{facts:?}");
-    assert_eq!(finding.severity, Severity::Low);
+    assert!((184 * MIB..=200 * MIB).contains(&part.without), "{part:?}");
 }
 
 #[test]
@@ -403,8 +407,5 @@ fn temporaries_below_another_peak_are_not_named() {
     let mut program = Program::default();
     program.build();
     (0..3).for_each(|_| program.step());
-    let found = program.found(FindingKind::Dominant);
-    let is_foreach =
-        |f: &Finding| matches!(f.facts, Facts::Dominant(d) if d.cause == DominantCause::Foreach);
-    assert!(!found.iter().any(is_foreach), "{found:?}");
+    assert_eq!(program.peak_parts(), []);
 }

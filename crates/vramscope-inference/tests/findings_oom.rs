@@ -38,7 +38,7 @@ fn oom_beyond_the_device_is_demand() {
     let parts: Vec<_> = finding.parts.iter().map(|p| (p.bytes, p.blocks)).collect();
     assert_eq!(parts, [(mib(60), 0), (mib(100), 1), (mib(40), 1)]);
     assert_eq!(finding.stack(), Some(story.stack));
-    assert_eq!((finding.basis, finding.events), (Basis::Exact, vec![4]));
+    assert_eq!((finding.basis, &finding.events[..]), (Basis::Exact, &[4][..]));
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Program {
         assert!(found.len() < 2, "{found:?}");
         let found = found.into_iter().next()?;
         match found.facts {
-            Facts::PeakCause(cause) => Some((cause, found.severity)),
+            Facts::PeakCause(cause) => Some((cause, found.common.severity)),
             other => panic!("{other:?}"),
         }
     }

@@ -1,6 +1,7 @@
 //! Rules that no compiler checks. Each message says how to satisfy its rule.
 
 mod answers;
+mod circles;
 mod edges;
 mod editor;
 mod hashes;
@@ -36,6 +37,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     let sources = read(repo, &names)?;
     let mut broken = edges::check(&repo.metadata);
     broken.extend(answers::check(&sources));
+    broken.extend(circles::check(&sources));
     broken.extend(editor::check(&sources));
     broken.extend(lines::lengths(&sources));
     broken.extend(lines::typescript_share(&sources));

@@ -41,7 +41,6 @@ FindingKind = Literal[
     "pending_free",
     "churn",
     "dead_at_peak",
-    "dominant",
     "pinned",
 ]
 

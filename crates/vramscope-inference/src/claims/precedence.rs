@@ -1,11 +1,34 @@
 //! Precedence: one cause is one finding. This table has every rule by which a finding takes the
 //! word from another.
 
-use super::findings::{Detector, Facts, Finding, Verdict};
+use super::findings::facts::{Facts, Finding};
+use super::findings::oom::Verdict;
 use super::kinds::FindingKind;
 use crate::evidence::Evidence;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
+
+/// The detectors, in the order in which they are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Detector {
+    Growth,
+    NoGrad,
+    Cycle,
+    GradientsHeld,
+    HeldTooLong,
+    PeakEvaluation,
+    PeakBuilding,
+    PeakStep,
+    PerPass,
+    DeadAtPeak,
+    Pinned,
+    Oom,
+    PendingFree,
+    Churn,
+    Reserved,
+    Stranded,
+    GraphPools,
+}
 
 /// What a finding takes from another detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

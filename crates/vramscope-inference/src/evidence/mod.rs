@@ -1,6 +1,6 @@
 //! Evidence: what claims read of a device, computed once.
 //!
-//! One question has one detector here. Claims read its answer, so they cannot contradict each other.
+//! One question has one detector here. Claims read its answer, so none contradicts another.
 
 mod finding_marks;
 mod frames;

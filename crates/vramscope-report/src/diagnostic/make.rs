@@ -11,7 +11,9 @@ use crate::text::file_name;
 use crate::verdict::{MemoryBar, verdict};
 use crate::what_if::Outcome;
 use std::collections::BTreeMap;
-use vramscope_inference::{Covers, FindingId, FindingKind, Fix, Severity, lower_first, plain};
+use vramscope_inference::{
+    Covers, FindingId, FindingKind, Fix, Severity, is_detail, lower_first, plain,
+};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
 
@@ -132,15 +134,11 @@ fn bar_of_failure(
 
 /// The findings that are said.
 fn said(all: &[FindingEntry], has_details: bool) -> Vec<Diagnostic> {
-    // A failed allocation tells of the free memory that it could not use.
-    let failed: Vec<(&str, u32)> = all
-        .iter()
-        .filter(|entry| entry.record.kind == FindingKind::Oom)
-        .map(|entry| (entry.record.path.as_str(), entry.record.device))
-        .collect();
     let is_told = |record: &FindingRecord| {
-        record.kind == FindingKind::Reserved
-            && failed.contains(&(record.path.as_str(), record.device))
+        let on_device = |one: &&FindingEntry| {
+            (&one.record.path, one.record.device) == (&record.path, record.device)
+        };
+        is_detail(record.kind, all.iter().filter(on_device).map(|one| one.record.kind))
     };
     let said = all.iter().filter(|one| has_details || !is_told(&one.record));
     said.map(|entry| diagnostic(entry, has_details)).collect()

@@ -2,7 +2,7 @@
 
 use super::harness::{load_file_as, report_target};
 use super::number;
-use vramscope_inference::Basis;
+use vramscope_inference::{Basis, CallSite};
 use vramscope_report::card::{Card, CardFinding, Names, SiteBytes, StepBytes};
 use vramscope_report::findings::FindingRecord;
 use vramscope_report::index::{Entry, FailedFile, Writer};
@@ -119,7 +119,12 @@ fn made_up(model: &Card, rank: u32, iteration: u64) -> Card {
         kept_sites: Vec::new(),
         findings: Vec::new(),
         names: Names {
-            sites: (0..5).map(|layer| format!("model.py:{layer} stage_{stage}")).collect(),
+            sites: (0..5)
+                .map(|layer| CallSite {
+                    name: format!("model.py:{layer} stage_{stage}"),
+                    has_frame: true,
+                })
+                .collect(),
             stacks: Vec::new(),
         },
         first_step: 3,

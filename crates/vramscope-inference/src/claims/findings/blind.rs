@@ -255,8 +255,8 @@ impl BlindSpot {
                                      the model is built"
                 .to_owned(),
             Self::RefusedEarly => "Memory ran out, and the history has no event of it: PyTorch \
-                                        refused a request early (throw_on_cudamalloc_oom). The error \
-                                        message has its size"
+                                   refused a request early (throw_on_cudamalloc_oom). The error \
+                                   message has its size"
                 .to_owned(),
             Self::FewSteps { whole, needed } => format!(
                 "Growth was not looked for: {}, {needed} are needed",
@@ -283,8 +283,8 @@ impl BlindSpot {
                 }
             ),
             Self::NoCategories { percent } => format!(
-                "What {percent} % of the peak is for is not known. Record whole training steps with \
-                 context=\"all\""
+                "What {percent} % of the peak is for is not known. Record whole training steps \
+                 with context=\"all\""
             ),
         }
     }

@@ -357,3 +357,10 @@ fn action(scene: &Scene<'_>, churn: &SegmentChurn, at: &str) -> String {
     }
     steps.join(" ")
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Churn,
+    fires: ["findings/oom_halved.pickle.gz", "findings/real_cudnn_benchmark.pickle.gz"],
+    silent: ["findings/g14_prefetch_stream.pickle.gz"]
+}

@@ -159,8 +159,8 @@ impl Claim for Cycle {
                 counted(*collections, "such collection"),
             ),
             action: "Break the cycle: find objects that hold each other and a tensor \
-                     (gc.set_debug(gc.DEBUG_SAVEALL), or weakref). Until then call gc.collect() after \
-                     each step."
+                     (gc.set_debug(gc.DEBUG_SAVEALL), or weakref). Until then call gc.collect() \
+                     after each step."
                 .to_owned(),
         }
     }
@@ -180,4 +180,11 @@ impl Claim for Cycle {
             slot: self.largest.0,
         }
     }
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Cycle,
+    fires: ["findings/cycle_sawtooth.pickle.gz"],
+    silent: ["findings/non_accum_late.pickle.gz", "findings/leak_every.pickle.gz"]
 }

@@ -111,8 +111,8 @@ impl Claim for DeadAtPeak {
         }
         if self.has_unseen_kernels {
             text.push_str(
-                " Kernels ran that PyTorch's dispatcher does not call, such as those of torch.compile: \
-                 they may use it.",
+                " Kernels ran that PyTorch's dispatcher does not call, such as those of \
+                 torch.compile: they may use it.",
             );
         }
         let after = last.map_or_else(String::new, |last| format!(" ({last})"));
@@ -149,4 +149,11 @@ impl Claim for DeadAtPeak {
             slot: self.slot,
         }
     }
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    DeadAtPeak,
+    fires: ["beside/uses_kept/rank0_memory_snapshot.pickle.gz"],
+    silent: ["beside/uses_dropped/rank0_memory_snapshot.pickle.gz"]
 }

@@ -257,10 +257,10 @@ impl Claim for GradientsHeld {
         };
         let (why, action) = if *is_frozen {
             (
-                " No update replaces them, and no optimizer state has their sizes: no optimizer has \
-                 these parameters.",
-                "Call requires_grad_(False) on the parameters that are not trained. zero_grad() of an \
-                 optimizer that does not have them cannot drop their gradients.",
+                " No update replaces them, and no optimizer state has their sizes: no optimizer \
+                 has these parameters.",
+                "Call requires_grad_(False) on the parameters that are not trained. zero_grad() of \
+                 an optimizer that does not have them cannot drop their gradients.",
             )
         } else {
             ("", "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step().")
@@ -277,8 +277,8 @@ impl Claim for GradientsHeld {
                     grouped(self.of_passes as u64)
                 )),
             text: format!(
-                "Gradients of a finished update stay live through {passes}, up to {through_forward}. \
-                 {cost}{why}"
+                "Gradients of a finished update stay live through {passes}, up to \
+                 {through_forward}. {cost}{why}"
             ),
             action: action.to_owned(),
         }
@@ -300,6 +300,13 @@ impl Claim for GradientsHeld {
     fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {
         scene.finding.phase.map(|_| self.saving)
     }
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    GradientsHeld,
+    fires: ["findings/zero_grad_kept_step.pickle.gz", "findings/resnet50_nozero.pickle.gz"],
+    silent: ["findings/non_accum_late.pickle.gz", "findings/non_ppo.pickle.gz"]
 }
 
 #[cfg(test)]

@@ -197,8 +197,8 @@ impl Claim for GraphPools {
                     .text(format_args!(" in {}", counted(growth.captures, "capture"))),
                 text: format!(
                     "Pool ({a}, {b}) of CUDA graphs grows with each capture{at}: {} of {} captures \
-                     reserve more, usually {}. It never shrinks, holds {} ({} live) of the {} reserved \
-                     at most, and serves no other request.{workspaces}",
+                     reserve more, usually {}. It never shrinks, holds {} ({} live) of the {} \
+                     reserved at most, and serves no other request.{workspaces}",
                     grouped(growth.grew as u64),
                     grouped(growth.captures as u64),
                     growth.each,
@@ -207,8 +207,9 @@ impl Claim for GraphPools {
                     self.peak,
                 ),
                 action: "Capture fewer shapes: pad inputs to a few sizes, or leave graphs out for \
-                         changing ones (torch._inductor.config.triton.cudagraph_skip_dynamic_graphs). \
-                         Capture the largest shape first."
+                         changing ones \
+                         (torch._inductor.config.triton.cudagraph_skip_dynamic_graphs). Capture \
+                         the largest shape first."
                     .to_owned(),
             };
         }
@@ -217,11 +218,12 @@ impl Claim for GraphPools {
         let shared = format!("{}{}", if is_exact { "" } else { "about " }, self.shared);
         let replayed = self.one_pool.map(|one_pool| match (one_pool.one, one_pool.largest_first) {
             (one, first) if first < one => format!(
-                " That is with the largest captured first; in this order, one pool would hold {one} \
-                 (the requests were replayed)."
+                " That is with the largest captured first; in this order, one pool would hold \
+                 {one} (the requests were replayed)."
             ),
             _ => format!(
-                " The requests were replayed in one pool: at most {} would be reserved in place of {}.",
+                " The requests were replayed in one pool: at most {} would be reserved in place of \
+                 {}.",
                 one_pool.peak_with_one, one_pool.peak
             ),
         });
@@ -233,17 +235,17 @@ impl Claim for GraphPools {
                 ),
             ),
             text: format!(
-                "CUDA graphs captured{at} have {} of their own: {least} to {most} each, {} in all, of \
-                 which {} are live. The rest is idle between replays, and serves no other \
-                 graph and no other request. One pool for all would hold {shared}.{}{workspaces}",
+                "CUDA graphs captured{at} have {} of their own: {least} to {most} each, {} in all, \
+                 of which {} are live. The rest is idle between replays, and serves no other graph \
+                 and no other request. One pool for all would hold {shared}.{}{workspaces}",
                 counted(self.pools, "pool"),
                 self.reserved,
                 self.live,
                 replayed.unwrap_or_default(),
             ),
-            action: "Capture all graphs into one pool, the largest first: \
-                     torch.cuda.graph(graph, pool=first_graph.pool()). Graphs that share a pool must \
-                     not replay at once, and each output must be read before the next replay."
+            action: "Capture all graphs into one pool, the largest first: torch.cuda.graph(graph, \
+                     pool=first_graph.pool()). Graphs that share a pool must not replay at once, \
+                     and each output must be read before the next replay."
                 .to_owned(),
         }
     }
@@ -274,4 +276,11 @@ impl Claim for GraphPools {
             line: None,
         })
     }
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    StrandedPool,
+    fires: ["findings/g15_graph_per_shape.pickle.gz", "serving/engine_own_pools.pickle.gz"],
+    silent: ["findings/s10_graph_capture.pickle.gz"]
 }

@@ -5,70 +5,18 @@
 //! that is kept. Net live bytes also show a tensor that is replaced by a larger one in every step.
 //! Call stacks that grow in the same steps are one leak.
 
+mod facts;
 mod leak;
 mod pattern;
 mod series;
 mod words;
 
 use crate::claims::found::Found;
-use crate::claims::kinds::FindingKind;
-use crate::claims::severity::Severity;
 use crate::evidence::Evidence;
-use vramscope_snapshot::Frame;
 use vramscope_trace::slicing::Budget;
-use vramscope_units::Bytes;
 
+pub use facts::{Growth, GrowthKind};
 pub(super) use pattern::MIN_STEPS;
-
-/// Growth of repetitions matters if it adds the peak again in at most this many of them.
-const FAST_REPETITIONS: u64 = 100;
-
-/// How live bytes grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrowthKind {
-    /// New blocks stay in each step.
-    Kept,
-    /// Blocks are replaced by larger ones.
-    Replaced,
-}
-
-/// Memory that grows from step to step, from one cause.
-#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Growth {
-    /// How it grows.
-    pub kind: GrowthKind,
-    /// The smallest and the largest growth in one step.
-    pub per_step: (Bytes, Bytes),
-    /// Grows in every step (1), every second step (2), and so on.
-    pub every: usize,
-    /// How often it grows: steps, and what follows the last whole one.
-    pub steps: usize,
-    /// The mean growth of the steps that grow, spread over [`Growth::every`] steps.
-    pub rate: Bytes,
-    /// What 1,000 more steps add, at the mean of the steps after warm-up.
-    pub per_1000_steps: Bytes,
-    /// Some of what comes in a step leaves in a later one: a queue that grows.
-    pub is_queue: bool,
-    /// Bytes after the last whole step that this growth has added.
-    pub total: Bytes,
-    /// The innermost frame outside of PyTorch that the call stacks share; `None` without one.
-    pub at: Option<Frame>,
-    /// The innermost frame that they share and that is not part of an installed package; `None` if
-    /// that is [`Growth::at`] or does not exist.
-    pub called_from: Option<Frame>,
-    /// Call sites that grow.
-    pub sites: usize,
-    /// For kept activations of several sites, or several of one call: their bytes in one step, and
-    /// the bytes of all activations that such a step allocates.
-    pub activations: Option<(Bytes, Bytes)>,
-    /// Whether repetitions grow, and not training steps: requests.
-    pub repeats: bool,
-    /// Whether the blocks are caches of keys and values.
-    pub is_cache: bool,
-    /// Whether gradients or optimizer state grow beyond one set for the model's parameters.
-    pub is_model_state: bool,
-}
 
 /// The growth in a device's window.
 pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<Growth>> {
@@ -79,15 +27,17 @@ pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<G
     leak::merged(cx, steps, &steady, candidates, budget).await
 }
 
-fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Found<Growth> {
-    let (bytes, repeats, rate) = (facts.total.0, facts.repeats, facts.rate.0);
-    let mut found = cx.found(FindingKind::Growth, what, bytes, bytes, events);
-    if !repeats {
-        return found.with(facts);
-    }
-    // A server can keep the caches of its sessions on purpose, but not for long at this rate.
-    let peak = cx.peak();
-    let is_fast = rate.saturating_mul(FAST_REPETITIONS) >= peak;
-    found.severity = if is_fast { Severity::Medium } else { Severity::Low };
-    found.with(facts)
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Growth,
+    fires: [
+        "findings/leak_every.pickle.gz",
+        "findings/leak_hooks.pickle.gz",
+        "findings/kv_session.pickle.gz"
+    ],
+    silent: [
+        "findings/non_curriculum.pickle.gz",
+        "findings/non_epoch_metric.pickle.gz",
+        "findings/non_unfreeze.pickle.gz"
+    ]
 }

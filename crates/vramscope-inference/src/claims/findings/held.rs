@@ -472,3 +472,10 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Found<HeldTooLong>> {
     found.sort_by_key(|finding| std::cmp::Reverse(finding.bytes));
     found
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    HeldTooLong,
+    fires: ["findings/s7_two_copies.pickle.gz", "recipes/mamba.pickle.gz"],
+    silent: ["findings/non_ema.pickle.gz", "findings/non_unfreeze.pickle.gz"]
+}

@@ -4,9 +4,9 @@
 //! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
 //! could not be looked for.
 //!
-//! A finding is a room: `NAME.rs` has its detection, its facts and, as a [`Claim`], its words, place
-//! and proof. [`super::kinds`] lists the kinds, [`facts`] the facts. [`super::precedence`] says which
-//! finding may speak.
+//! A finding is a room: `NAME.rs` has its detection, its facts, as a [`Claim`] its words, place and
+//! proof, and its cases. [`super::kinds`] lists the kinds, [`facts`] the facts.
+//! [`super::precedence`] says which finding may speak.
 //!
 //! [`Claim`]: super::scene::Claim
 
@@ -14,13 +14,13 @@ mod blind;
 mod churn;
 mod cycle;
 mod dead;
-mod facts;
+pub(super) mod facts;
 mod gradients;
 mod graph_pools;
 mod growth;
 mod held;
 mod no_grad;
-mod oom;
+pub(super) mod oom;
 mod peak_cause;
 mod pending;
 mod pinned;
@@ -46,33 +46,11 @@ pub use ranks::{RankSkew, SkewCause, SkewSite, rank_skew, rank_why, rank_words};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
 
-use super::precedence::Floor;
+use super::precedence::{Detector, Floor};
 use crate::evidence::{
     Evidence, Marks, Returns, segments_at, slot_of_last_rise, slot_of_reserved_peak,
 };
 use vramscope_trace::slicing::{self, Boxed, Budget};
-
-/// The detectors, in the order in which they are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Detector {
-    Growth,
-    NoGrad,
-    Cycle,
-    GradientsHeld,
-    HeldTooLong,
-    PeakEvaluation,
-    PeakBuilding,
-    PeakStep,
-    PerPass,
-    DeadAtPeak,
-    Pinned,
-    Oom,
-    PendingFree,
-    Churn,
-    Reserved,
-    Stranded,
-    GraphPools,
-}
 
 /// The findings of one device: by severity, then bytes.
 #[inline(never)]

@@ -434,3 +434,10 @@ impl Claim for NoGrad {
         })
     }
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    NoGrad,
+    fires: ["twins/gpt_eval.pickle.gz", "findings/c11_inductor.pickle.gz"],
+    silent: ["twins/gpt_eval_eval_no_grad.pickle.gz", "findings/non_eval.pickle.gz"]
+}

@@ -284,3 +284,14 @@ async fn halved(cx: Evidence<'_>, begin: u32, budget: &mut Budget) -> u64 {
     }
     gone
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    PeakCause,
+    fires: [
+        "findings/non_eval.pickle.gz",
+        "findings/varlen_tight_roundup.pickle.gz",
+        "findings/real_cudnn_benchmark.pickle.gz"
+    ],
+    silent: ["findings/non_ema.pickle.gz", "findings/leak_every.pickle.gz"]
+}

@@ -132,8 +132,8 @@ impl Claim for PendingFrees {
                 .text(" at the peak"),
             text: format!(
                 "At the peak of {}, {} ({}) of {} were already freed{at}, but waited until another \
-                 stream had caught up (record_stream). With immediate frees the peak is {cost} lower: \
-                 {}. In all, {} waited. The longest wait is {} from {}{}.",
+                 stream had caught up (record_stream). With immediate frees the peak is {cost} \
+                 lower: {}. In all, {} waited. The longest wait is {} from {}{}.",
                 self.peak,
                 counted(scene.finding.blocks as usize, "block"),
                 self.waiting,
@@ -145,7 +145,8 @@ impl Claim for PendingFrees {
                 time.unwrap_or_default(),
             ),
             action: format!(
-                "Wait for the other stream before the free{at} (wait_stream), instead of record_stream."
+                "Wait for the other stream before the free{at} (wait_stream), instead of \
+                 record_stream."
             ),
         }
     }
@@ -169,4 +170,11 @@ impl Claim for PendingFrees {
             line: Some(("without waiting", self.peak_without)),
         })
     }
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    PendingFree,
+    fires: ["recorded/t26/streams.pickle.gz"],
+    silent: ["findings/side_stream_strands.pickle.gz"]
 }

@@ -273,10 +273,10 @@ impl Claim for Pinned {
                 "Rounding to powers of two pins ",
                 " more than was requested",
                 format!(
-                    "{all_requested} of the pinned host memory that is live at the end were requested, \
-                     in {blocks} that take {bytes} more ({share} % of {reserved}). PyTorch rounds a \
-                     request up to a power of two. The block that loses most was requested with \
-                     {requested} and takes {size}{}.",
+                    "{all_requested} of the pinned host memory that is live at the end were \
+                     requested, in {blocks} that take {bytes} more ({share} % of {reserved}). \
+                     PyTorch rounds a request up to a power of two. The block that loses most was \
+                     requested with {requested} and takes {size}{}.",
                     at_site(&site)
                 ),
                 format!(
@@ -289,15 +289,16 @@ impl Claim for Pinned {
                 " of pinned host memory behind",
                 format!(
                     "{} pinned {} sizes, from {smallest} to {largest}: {pinned} in all, though its \
-                     blocks held at most {live} at once. {blocks} of earlier sizes ({bytes}, {share} % \
-                     of {reserved}) were free when it pinned more, and are still pinned at the end. A \
-                     freed block serves only requests that fit it and round to its power of two.",
+                     blocks held at most {live} at once. {blocks} of earlier sizes ({bytes}, \
+                     {share} % of {reserved}) were free when it pinned more, and are still pinned \
+                     at the end. A freed block serves only requests that fit it and round to its \
+                     power of two.",
                     subject(&site),
                     grouped(sizes as u64),
                 ),
                 format!(
-                    "Pin one buffer of the largest size{} and use parts of it. Or return freed blocks \
-                     with {EMPTY_CACHE} when sizes change.",
+                    "Pin one buffer of the largest size{} and use parts of it. Or return freed \
+                     blocks with {EMPTY_CACHE} when sizes change.",
                     at_site(&site)
                 ),
             ),
@@ -305,15 +306,15 @@ impl Claim for Pinned {
                 "Freed blocks keep ",
                 " of host memory pinned",
                 format!(
-                    "{blocks} ({bytes}, {share} % of {reserved}) are free and still pinned at the end. \
-                     None was used in the last {} of pinned memory. PyTorch keeps freed blocks for \
-                     requests of their size.",
+                    "{blocks} ({bytes}, {share} % of {reserved}) are free and still pinned at the \
+                     end. None was used in the last {} of pinned memory. PyTorch keeps freed \
+                     blocks for requests of their size.",
                     counted(events as usize, "event"),
                 ),
                 format!(
                     "Call {EMPTY_CACHE} when the program no longer needs them. \
-                     PYTORCH_ALLOC_CONF=pinned_max_cached_size_mb:N (PyTorch 2.13 or later) returns \
-                     larger blocks at once."
+                     PYTORCH_ALLOC_CONF=pinned_max_cached_size_mb:N (PyTorch 2.13 or later) \
+                     returns larger blocks at once."
                 ),
             ),
         };
@@ -351,4 +352,11 @@ fn threshold(scene: &Scene<'_>) -> String {
         None => " of PyTorch 2.13 or later",
     };
     format!("set PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:N{release} to a smaller size")
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Pinned,
+    fires: ["recorded/pinned/threshold_0.pickle.gz"],
+    silent: ["recorded/t215_pinned_loader.pickle"]
 }

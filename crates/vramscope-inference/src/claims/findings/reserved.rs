@@ -222,3 +222,13 @@ fn blocks<'a>(
         }
     })
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Reserved,
+    fires: [
+        "findings/g01_max_split_expandable.pickle.gz",
+        "findings/g14_prefetch_stream.pickle.gz"
+    ],
+    silent: ["findings/leak_hooks.pickle.gz", "findings/non_ema.pickle.gz"]
+}

@@ -213,12 +213,12 @@ impl Claim for StrandedPool {
         };
         let action = match self.pool {
             Some(_) => format!(
-                "Delete {name} once its tensors are moved out, or allocate in it only what stays. No \
-                 allocator setting gives its memory to another pool."
+                "Delete {name} once its tensors are moved out, or allocate in it only what stays. \
+                 No allocator setting gives its memory to another pool."
             ),
             None => format!(
-                "Allocate these tensors on the stream of the other requests, and let {stream} wait for \
-                 it. No other stream may use free memory of {stream}."
+                "Allocate these tensors on the stream of the other requests, and let {stream} wait \
+                 for it. No other stream may use free memory of {stream}."
             ),
         };
         Words {
@@ -226,8 +226,9 @@ impl Claim for StrandedPool {
                 .event(self.free, scene.first_event())
                 .text(format_args!(" free in {name}, out of reach")),
             text: format!(
-                "{name} holds {} at the peak of reserved memory ({}). {} of it are free, in pieces of \
-                 at most {}. Requests outside of it reserved {} more while {} of it were free {since}.",
+                "{name} holds {} at the peak of reserved memory ({}). {} of it are free, in pieces \
+                 of at most {}. Requests outside of it reserved {} more while {} of it were free \
+                 {since}.",
                 self.reserved,
                 self.peak,
                 self.free,
@@ -263,4 +264,11 @@ impl Claim for StrandedPool {
             line: None,
         })
     }
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    StrandedPool,
+    fires: ["findings/graph_pools_stranded.pickle.gz"],
+    silent: ["findings/g14_prefetch_stream.pickle.gz"]
 }

@@ -1,7 +1,7 @@
 //! From call stacks that grow to leaks: one for each set of steps.
 
+use super::facts::{Growth, GrowthKind, finding};
 use super::series::Candidate;
-use super::{Growth, GrowthKind, finding};
 use crate::category::Category;
 use crate::claims::found::{Found, Part, parts};
 use crate::evidence::Evidence;

@@ -1,7 +1,7 @@
 //! Series of growth by call stack and by call site.
 
 use super::super::Evidence;
-use super::GrowthKind;
+use super::facts::GrowthKind;
 use super::pattern::{Pattern, pattern};
 use crate::category::Category;
 use crate::steps::Steps;

@@ -1,6 +1,6 @@
 //! The words of growth.
 
-use super::{Growth, GrowthKind};
+use super::facts::{Growth, GrowthKind};
 use crate::category::Phase;
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};

@@ -24,8 +24,8 @@ impl Claim for HeldTooLong {
                             .event(bytes, first)
                             .text(" of the last step are live at the peak"),
                         text: format!(
-                            "{results} of the last step, most of them from {site}, stay live{}{freed}. \
-                             {adds}",
+                            "{results} of the last step, most of them from {site}, stay \
+                             live{}{freed}. {adds}",
                             until.unwrap_or_default(),
                         ),
                         action: format!(
@@ -46,8 +46,9 @@ impl Claim for HeldTooLong {
                         grouped(*step as u64),
                     ),
                     action: format!(
-                        "Find what keeps an output of that pass ({site}): a variable for debugging, an \
-                         exception, a list. Keep .detach() or .item() of it, or delete it."
+                        "Find what keeps an output of that pass ({site}): a variable for \
+                         debugging, an exception, a list. Keep .detach() or .item() of it, or \
+                         delete it."
                     ),
                 }
             }
@@ -63,9 +64,9 @@ impl Claim for HeldTooLong {
                 ),
                 action: if *is_direct {
                     format!(
-                        "Where {site} computes the new value from the old one, change the tensor in \
-                         place (add_(), mul_(), copy_(), out=). Else delete the old value (del) before \
-                         the line runs again."
+                        "Where {site} computes the new value from the old one, change the tensor \
+                         in place (add_(), mul_(), copy_(), out=). Else delete the old value (del) \
+                         before the line runs again."
                     )
                 } else {
                     format!("Delete the old result (del) before {site} runs again.")

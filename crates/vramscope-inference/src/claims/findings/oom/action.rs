@@ -1,13 +1,16 @@
 //! What to do about a failed allocation.
 
-use super::words::largest_sites;
 use super::{Context, OomStory, Verdict};
 use crate::category::Category;
 use crate::claims::findings::reserved::setting_action;
 use crate::claims::predicted::Simulated;
 use crate::claims::scene::Scene;
 use crate::claims::words::{EXPANDABLE, category, pool};
+use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
+
+/// The maximum number of categories, call sites or pools in a sentence.
+pub(super) const MAX_NAMED: usize = 3;
 
 pub(super) fn action(scene: &Scene<'_>, story: &OomStory) -> String {
     let mut steps = match of_program(scene, story) {
@@ -175,4 +178,12 @@ fn remedy(of: Category, context: Context) -> &'static str {
         _ if context != Context::Training => "use a smaller batch, or work in chunks",
         _ => "use a smaller batch or activation checkpointing",
     }
+}
+
+/// The call sites with most live bytes. The first part of a finding with a call stack is the
+/// request.
+pub(super) fn largest_sites(scene: &Scene<'_>, story: &OomStory) -> Vec<(String, Bytes)> {
+    let skip = usize::from(story.stack != StackId::EMPTY);
+    let parts = scene.finding.parts.iter().skip(skip).filter(|part| part.stack != StackId::EMPTY);
+    parts.take(MAX_NAMED).map(|part| (scene.site(part.stack), part.bytes)).collect()
 }

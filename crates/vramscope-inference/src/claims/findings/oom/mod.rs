@@ -217,3 +217,10 @@ fn flush_completed_free(cx: Evidence<'_>, event: u32) -> bool {
         })
     })
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    Oom,
+    fires: ["findings/oom_halved.pickle.gz", "findings/oom_ckpt_save.pickle.gz"],
+    silent: ["findings/gan_step.pickle.gz"]
+}

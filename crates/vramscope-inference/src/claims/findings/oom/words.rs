@@ -1,6 +1,8 @@
 //! The words of failed allocations.
 
-use super::{Aftermath, Context, OomStory, Verdict, action, driver};
+use super::action::{MAX_NAMED, action, largest_sites};
+use super::driver::driver;
+use super::{Aftermath, Context, OomStory, Verdict};
 use crate::backward_site::{BackwardBasis, BackwardSite};
 use crate::category::Category;
 use crate::claims::findings::reserved::setting_text;
@@ -12,9 +14,6 @@ use crate::claims::words::{category, counted, list, pool, ratio, times};
 use vramscope_snapshot::{DeviceKind, StackId};
 use vramscope_trace::{FreeShare, NO_STACK};
 use vramscope_units::{Bytes, grouped};
-
-/// The maximum number of categories, call sites or pools in a sentence.
-const MAX_NAMED: usize = 3;
 
 /// Free memory of fewer bytes is not worth a sentence.
 const MIN_NAMED: Bytes = Bytes(16 << 20);
@@ -34,7 +33,7 @@ impl Claim for OomStory {
             room(scene, self),
             outside(scene, self),
             cause(scene, self),
-            driver::driver(scene, self),
+            driver(scene, self),
             climb(scene, self),
             copies(scene, self),
             replays::shortfall(scene.predicted),
@@ -47,11 +46,7 @@ impl Claim for OomStory {
             kept(self),
         ];
         let sentences: Vec<String> = sentences.into_iter().filter(|s| !s.is_empty()).collect();
-        Words {
-            title: title(scene, self),
-            text: sentences.join(" "),
-            action: action::action(scene, self),
-        }
+        Words { title: title(scene, self), text: sentences.join(" "), action: action(scene, self) }
     }
 
     fn why(&self, scene: &Scene<'_>) -> String {
@@ -94,8 +89,8 @@ impl Claim for OomStory {
             }
             Verdict::Limit => Some(match limit_of(scene) {
                 Some(limit) => format!(
-                    "set_per_process_memory_fraction allows {limit}, and {} are reserved; the device \
-                     has {} free",
+                    "set_per_process_memory_fraction allows {limit}, and {} are reserved; the \
+                     device has {} free",
                     self.reserved,
                     self.device_free.unwrap_or_default()
                 ),
@@ -426,14 +421,6 @@ fn holders(scene: &Scene<'_>, story: &OomStory) -> String {
     let sites =
         (!sites.is_empty()).then(|| format!("The largest call sites are {}.", list(&sites)));
     held.into_iter().chain(sites).chain(graphs).collect::<Vec<_>>().join(" ")
-}
-
-/// The call sites with most live bytes. The first part of a finding with a call stack is the
-/// request.
-pub(super) fn largest_sites(scene: &Scene<'_>, story: &OomStory) -> Vec<(String, Bytes)> {
-    let skip = usize::from(story.stack != StackId::EMPTY);
-    let parts = scene.finding.parts.iter().skip(skip).filter(|part| part.stack != StackId::EMPTY);
-    parts.take(MAX_NAMED).map(|part| (scene.site(part.stack), part.bytes)).collect()
 }
 
 fn larger(story: &OomStory) -> String {

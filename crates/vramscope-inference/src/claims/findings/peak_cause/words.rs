@@ -16,8 +16,8 @@ impl Claim for PeakCause {
                 let peak = Bytes(others.0 + bytes.0);
                 Words {
                     title: step_noun(*step).text(format_args!(
-                        " alone sets the peak, {bytes} above all other steps: its {words} are {ratio} \
-                         times as large"
+                        " alone sets the peak, {bytes} above all other steps: its {words} are \
+                         {ratio} times as large"
                     )),
                     text: format!(
                         "Step {step} peaks at {peak}, every other step at {others} at most. Its \
@@ -30,62 +30,10 @@ impl Claim for PeakCause {
                 }
             }
             Self::FirstStep { others, scratch, is_convolution } => {
-                let peak = Bytes(others.0 + bytes.0);
-                let why = if *is_convolution {
-                    "cuDNN tries algorithms of convolutions (cudnn.benchmark), with workspaces that \
-                     later steps do not use."
-                } else {
-                    "No later step allocates as much there."
-                };
-                let title = step_noun(0)
-                    .text(format_args!(" peaks at {peak}, later steps at {others} at most: "))
-                    .event(scratch, first)
-                    .text(" of scratch memory");
-                Words {
-                    title: if *is_convolution {
-                        title.text(", as cuDNN tries algorithms")
-                    } else {
-                        title
-                    },
-                    text: format!(
-                        "Step 0 peaks at {peak}; later steps need {others} at most. At that peak \
-                         {scratch} are scratch memory (allocated at: {site}). {why}"
-                    ),
-                    action: if *is_convolution {
-                        "Leave it if step 0 fits: later steps need less. Otherwise set \
-                         torch.backends.cudnn.benchmark = False."
-                    } else {
-                        "Leave it if step 0 fits: later steps need less."
-                    }
-                    .to_owned(),
-                }
+                first_step(scene, *others, *scratch, *is_convolution)
             }
             Self::Building { others, dropped, is_halved } => {
-                let peak = Bytes(others.0 + bytes.0);
-                let how = if *is_halved {
-                    " Weights are replaced by ones of half the size there, as when float32 is \
-                     converted to bfloat16 on the device."
-                } else {
-                    " So weights exist twice for a while, or in a larger type."
-                };
-                let action = if *is_halved {
-                    "Make or load the model in its final type (dtype=torch.bfloat16), or convert it \
-                     on the CPU before it is moved to the device."
-                } else {
-                    "Load the weights on the CPU or in place, and move them to the device once."
-                };
-                Words {
-                    title: Sentence::new(format_args!(
-                        "The peak is before the first forward pass: making the model needs {peak}, all \
-                         that follows {others} at most"
-                    )),
-                    text: format!(
-                        "While the model is made {peak} are in use. Of these {dropped}, most from \
-                         {site}, are freed before the first forward pass.{how} Afterwards {others} \
-                         are needed at most."
-                    ),
-                    action: action.to_owned(),
-                }
+                building(scene, *others, *dropped, *is_halved)
             }
             Self::Evaluation { kept, others } => Words {
                 title: Sentence::new("The ")
@@ -94,8 +42,9 @@ impl Claim for PeakCause {
                     .event(kept, first)
                     .text(" of its results stay on the device"),
                 text: format!(
-                    "At the peak {site} and what it calls hold {kept} of results of the evaluation, \
-                     and more with every batch. Outside of evaluations {others} are needed at most."
+                    "At the peak {site} and what it calls hold {kept} of results of the \
+                     evaluation, and more with every batch. Outside of evaluations {others} are \
+                     needed at most."
                 ),
                 action: "Move the results of each batch to the CPU, or keep sums only. With the \
                          Trainer of transformers set eval_accumulation_steps."
@@ -108,8 +57,9 @@ impl Claim for PeakCause {
                 ))
                 .event(bytes, first),
                 text: format!(
-                    "{} of {each} from {site} are live at the peak, {bytes} in all. One is made after \
-                     each forward pass, such as for each token, and stays until the loop is over.",
+                    "{} of {each} from {site} are live at the peak, {bytes} in all. One is made \
+                     after each forward pass, such as for each token, and stays until the loop is \
+                     over.",
                     counted(*blocks as usize, "block"),
                 ),
                 action:
@@ -142,6 +92,66 @@ impl Claim for PeakCause {
             }
             Self::PerPass { .. } => "they stay until the loop is over".to_owned(),
         }
+    }
+}
+
+/// Step 0, with memory that no later step needs.
+fn first_step(scene: &Scene<'_>, others: Bytes, scratch: Bytes, is_convolution: bool) -> Words {
+    let (bytes, site, first) = (scene.bytes(), scene.main_site(), scene.first_event());
+    let peak = Bytes(others.0 + bytes.0);
+    let why = if is_convolution {
+        "cuDNN tries algorithms of convolutions (cudnn.benchmark), with workspaces \
+         that later steps do not use."
+    } else {
+        "No later step allocates as much there."
+    };
+    let title = step_noun(0)
+        .text(format_args!(" peaks at {peak}, later steps at {others} at most: "))
+        .event(scratch, first)
+        .text(" of scratch memory");
+    Words {
+        title: if is_convolution { title.text(", as cuDNN tries algorithms") } else { title },
+        text: format!(
+            "Step 0 peaks at {peak}; later steps need {others} at most. At that peak \
+             {scratch} are scratch memory (allocated at: {site}). {why}"
+        ),
+        action: if is_convolution {
+            "Leave it if step 0 fits: later steps need less. Otherwise set \
+             torch.backends.cudnn.benchmark = False."
+        } else {
+            "Leave it if step 0 fits: later steps need less."
+        }
+        .to_owned(),
+    }
+}
+
+/// The making of the model.
+fn building(scene: &Scene<'_>, others: Bytes, dropped: Bytes, is_halved: bool) -> Words {
+    let (bytes, site) = (scene.bytes(), scene.main_site());
+    let peak = Bytes(others.0 + bytes.0);
+    let how = if is_halved {
+        " Weights are replaced by ones of half the size there, as when float32 is \
+         converted to bfloat16 on the device."
+    } else {
+        " So weights exist twice for a while, or in a larger type."
+    };
+    let action = if is_halved {
+        "Make or load the model in its final type (dtype=torch.bfloat16), or convert \
+         it on the CPU before it is moved to the device."
+    } else {
+        "Load the weights on the CPU or in place, and move them to the device once."
+    };
+    Words {
+        title: Sentence::new(format_args!(
+            "The peak is before the first forward pass: making the model needs {peak}, \
+             all that follows {others} at most"
+        )),
+        text: format!(
+            "While the model is made {peak} are in use. Of these {dropped}, most from \
+             {site}, are freed before the first forward pass.{how} Afterwards {others} \
+             are needed at most."
+        ),
+        action: action.to_owned(),
     }
 }
 

@@ -51,7 +51,7 @@ impl Claim for ReservedPeak {
             .chain(predicted)
             .chain(settings)
             .collect();
-        // A state tells nothing of what is needed later, and a part nothing of what was needed before.
+        // A state tells nothing of what is needed later, a part nothing of what was needed before.
         let verb = match coverage {
             _ if self.is_state_only => "were free when the snapshot was taken",
             Coverage::Whole => "were not needed",
