@@ -248,7 +248,7 @@ mod tests {
         FindingEntry {
             record,
             owner: String::new(),
-            title: Sentence::default(),
+            title: vramscope_inference::Sentence::default(),
             headline: Vec::new(),
             advice: String::new(),
             other_moments: 0,
