@@ -2,7 +2,7 @@
 
 use vramscope_inference::{
     Basis, CallSite, Category, FindingKind, RankFacts, RankSkew, RankStack, Severity, SkewCause,
-    rank_skew,
+    rank_matrix, rank_skew,
 };
 use vramscope_units::Bytes;
 
