@@ -129,8 +129,7 @@ pub(crate) struct Mcp {
 /// How snapshots are read: options of every command that reads them.
 #[derive(Args, Clone)]
 pub(crate) struct Reading {
-    /// Category rules that override the built-in ones. Each line is `category confidence file
-    /// function`
+    /// Category rules that override the built-in ones. Each line is `category file function`
     #[arg(long, value_name = "FILE")]
     pub(crate) rules: Option<PathBuf>,
     /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A

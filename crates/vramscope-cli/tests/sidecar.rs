@@ -115,7 +115,7 @@ fn what_was_recorded_of_a_tensor_is_the_category_of_its_block() {
     assert_eq!(category_of(&with_kinds, other), "activation");
     // A rule of the user is no guess.
     let rules = folder.join("rules.txt");
-    std::fs::write(&rules, "input 1 * *\n").expect("a file");
+    std::fs::write(&rules, "input * *\n").expect("a file");
     let rules = rules.to_string_lossy().into_owned();
     let arguments = ["blocks", "--format", "json", "--rules", &rules];
     let ruled = report(&vramscope(&arguments, &[&path]));

@@ -102,8 +102,6 @@ pub struct BlockRecord<'a> {
     pub block_bytes: Bytes,
     /// The category.
     pub category: Category,
-    /// Confidence in the category, from 0 to 1.
-    pub confidence: f32,
     /// Two categories that are equally likely, where `category` is `unknown` for that reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
@@ -177,7 +175,6 @@ impl BlockRecord<'_> {
             bytes: self.bytes,
             block_bytes: self.block_bytes,
             category: self.category,
-            confidence: self.confidence,
             candidates: self.candidates,
             alloc_event: self.alloc_event,
             free_requested_event: self.free_requested_event,
@@ -271,7 +268,6 @@ fn with_site<'a>(
         bytes: block.bytes,
         block_bytes: entry.carving(target.index).sizes[index as usize],
         category: guess.category,
-        confidence: guess.confidence,
         candidates: guess.candidates,
         alloc_event: block.alloc_event(),
         free_requested_event: block.free_requested(),
@@ -350,9 +346,6 @@ pub fn columns() -> Vec<Column<BlockRows>> {
             row.record.block_bytes
         }),
         Of::text("category", "What it holds", |row| row.record.category.name().into()),
-        Of::new("confidence", "Confidence in the category, from 0 to 1", |row| {
-            row.record.confidence
-        }),
         Of::new(
             "alloc_event",
             "Event that allocated it; null if it was before the window",

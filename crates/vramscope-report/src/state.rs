@@ -119,8 +119,6 @@ pub struct LiveBlockRecord<'a> {
     pub block_bytes: u64,
     /// The category.
     pub category: Category,
-    /// Confidence in the category, from 0 to 1.
-    pub confidence: f32,
     /// Two categories that are equally likely, where `category` is `unknown` for that reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidates: Option<[Category; 2]>,
@@ -175,7 +173,6 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
             bytes: block.bytes.0,
             block_bytes: carving.sizes[i as usize].0,
             category: guess.category,
-            confidence: guess.confidence,
             candidates: guess.candidates,
             alloc_event: block.alloc_event().map(|EventIndex(event)| event),
             state: if carving.is_allocated(trace, i, slot) {

@@ -23,6 +23,7 @@ mod repo;
 mod reproducible;
 mod site;
 mod size;
+mod sweep;
 mod test;
 mod threads;
 mod tidy;
@@ -77,6 +78,8 @@ enum Task {
         #[arg(long, default_value_t = 200)]
         blocks: u32,
     },
+    /// Halve and double each constant of the inference, and count which verdicts change
+    Sweep(sweep::Options),
     /// Write `THIRD_PARTY.txt`, the licenses of the packages that ship
     Notices,
     /// Make what a tag publishes, and publish nothing
@@ -152,6 +155,7 @@ fn main() -> ExitCode {
         Task::Docs => python::docs(&repo),
         Task::Gen(options) => generate::run(&repo, &options),
         Task::WarmUp { blocks } => generate::warm_up(&repo, blocks),
+        Task::Sweep(options) => sweep::run(&repo, &options),
         Task::Notices => notices::write(&repo),
         Task::Release(options) => release::run(&repo, &options),
         Task::Tidy => tidy::run(&repo),

@@ -1,21 +1,19 @@
 //! Evidence from the stacks of blocks that the window did not allocate.
 
 use super::Phase;
-use super::phases::Phases;
+use super::groups::MIN_POOL_BYTES;
 use super::stacks::StackHints;
+use super::window::{Window, are_most};
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
-use vramscope_trace::Trace;
-use vramscope_trace::slicing::{Budget, STRIDE};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::Budget;
 
 /// A pool of keys and values has at least this many blocks of one line and size.
 const MIN_POOL_BLOCKS: u32 = 8;
 
-/// Smallest block of a pool, in bytes.
-const MIN_POOL_BYTES: u64 = 1 << 20;
-
-/// Keys and values come from two lines at most.
+/// Keys come from one line, values from the same or another one.
 const MAX_POOL_STACKS: usize = 2;
 
 /// A stack and a size in bytes.
@@ -33,38 +31,32 @@ pub(super) struct Before {
 }
 
 impl Before {
-    pub(super) async fn new(
-        trace: &Trace,
-        hints: &[StackHints],
-        phases: &Phases,
-        budget: &mut Budget,
-    ) -> Self {
+    pub(super) async fn new(window: Window<'_>, budget: &mut Budget) -> Self {
+        let phases = window.phases;
         let mut before = Self {
             is_training: phases.occurs(Phase::Backward) || phases.occurs(Phase::Optimizer),
             ..Self::default()
         };
         // Blocks that forward passes left.
         let mut left: FxHashMap<Key, u32> = FxHashMap::default();
-        for blocks in trace.blocks.chunks(STRIDE) {
-            budget.charge(blocks.len() as u64).await;
-            for block in blocks {
-                if block.alloc_event().is_some() || block.has_stack_of_free() {
-                    continue;
-                }
-                let hints = hints[block.stack.0 as usize];
-                match hints.phase() {
-                    Some(Phase::Backward | Phase::Optimizer) => before.is_training = true,
-                    Some(Phase::Forward) => {
-                        let key = (block.stack, block.bytes.0);
-                        *left.entry(key).or_default() += 1;
-                        if WORKSPACE_BYTES.contains(&key.1) {
-                            *before.workspace_sizes.entry(key).or_default() += 1;
-                        }
-                    }
-                    _ => before.is_training |= hints.is_gradient_buffer,
-                }
+        let visit = |_, block: &Block| {
+            if block.alloc_event().is_some() || block.has_stack_of_free() {
+                return;
             }
-        }
+            let hints = window.stack(block);
+            match hints.phase() {
+                Some(Phase::Backward | Phase::Optimizer) => before.is_training = true,
+                Some(Phase::Forward) => {
+                    let key = (block.stack, block.bytes.0);
+                    *left.entry(key).or_default() += 1;
+                    if WORKSPACE_BYTES.contains(&key.1) {
+                        *before.workspace_sizes.entry(key).or_default() += 1;
+                    }
+                }
+                _ => before.is_training |= hints.is_gradient_buffer,
+            }
+        };
+        window.each(1, budget, visit).await;
         let sum = |left: &FxHashMap<Key, u32>| -> u64 {
             let bytes = |((_, size), count): (&Key, &u32)| size.saturating_mul(u64::from(*count));
             left.iter().map(bytes).fold(0, u64::saturating_add)
@@ -72,7 +64,7 @@ impl Before {
         let all = sum(&left);
         left.retain(|(_, size), count| *count >= MIN_POOL_BLOCKS && *size >= MIN_POOL_BYTES);
         // A pass that keeps its graph leaves blocks of many lines.
-        let are_most = sum(&left) / 9 >= all / 10;
+        let are_most = are_most(sum(&left).into(), all.into());
         if !before.is_training && left.len() <= MAX_POOL_STACKS && are_most {
             before.pools = left.into_keys().collect();
         }

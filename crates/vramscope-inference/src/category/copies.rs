@@ -1,23 +1,13 @@
 //! Copies of weights and of an optimizer's state that the program or `autocast` makes.
 
-use super::counts::Counts;
-use super::life::{MAX_OPERATION_EVENTS, Verdict, free_event};
-use super::phases::Phases;
-use super::stacks::StackHints;
-use super::{Category, CopyKind, Guess, Phase};
-use rustc_hash::{FxHashMap, FxHashSet};
+use super::counts::{Counts, MIN_MODEL_BLOCKS};
+use super::stacks::Fact;
+use super::window::{MIN_BYTES, Window, are_most};
+use super::{Basis, Category, CopyKind, Guess, Phase};
+use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
-use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{Block, Trace};
-
-/// A copy of a model has at least this many blocks.
-const MIN_BLOCKS: u32 = 8;
-
-/// Of the bytes that a line allocates, this share has sizes of parameters, in percent.
-const MIN_PERCENT: u64 = 90;
-
-/// Smaller casts are those of biases and norms.
-const MIN_CAST_BYTES: u64 = 512;
+use vramscope_trace::Block;
+use vramscope_trace::slicing::Budget;
 
 /// Cost of looking at a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 4;
@@ -45,48 +35,36 @@ pub(super) struct ModelCopy {
 /// A line copies a model if it allocates blocks of the sizes of most parameters, and of few other
 /// sizes, while none of them is freed. `parameters` has the number of parameters by size.
 pub(super) async fn model_copies(
-    trace: &Trace,
-    hints: &[StackHints],
-    phases: &Phases,
+    window: Window<'_>,
     parameters: &Counts,
-    is_open: impl Fn(u32, &Block) -> bool + Send,
+    is_open: impl Fn(u32, &Block) -> bool + Send + Sync,
     budget: &mut Budget,
 ) -> Vec<ModelCopy> {
-    let all: u32 = parameters.values().sum();
-    if all < MIN_BLOCKS {
+    let Window { trace, phases, .. } = window;
+    if parameters.all() < MIN_MODEL_BLOCKS {
         return Vec::new();
     }
-    let slots = trace.slots();
     // Index of the last group of each stack, with its round.
     let mut last: FxHashMap<StackId, (Option<u32>, usize)> = FxHashMap::default();
     let mut made: Vec<Made> = Vec::new();
-    for part in strides(trace.blocks.len()) {
-        budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
-        for i in part {
-            let block = &trace.blocks[i];
-            if block.stack == StackId::EMPTY || !is_open(i as u32, block) {
-                continue;
-            }
-            let alloc = block.alloc_event().map(|event| event.0);
-            let is_brief = alloc.is_some_and(|alloc| {
-                free_event(block, slots).is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS)
-            });
-            if is_brief {
-                continue;
-            }
-            let round = alloc.and_then(|alloc| phases.last_before(Phase::Forward, alloc));
-            let group = match last.get(&block.stack) {
-                Some((before, group)) if *before == round => *group,
-                _ => {
-                    made.push(Made::default());
-                    last.insert(block.stack, (round, made.len() - 1));
-                    made.len() - 1
-                }
-            };
-            made[group].blocks.push(i as u32);
-            *made[group].sizes.entry(block.bytes.0).or_default() += 1;
+    let visit = |i, block: &Block| {
+        if block.stack == StackId::EMPTY || !is_open(i, block) || window.is_brief(block) {
+            return;
         }
-    }
+        let alloc = block.alloc_event();
+        let round = alloc.and_then(|alloc| phases.last_before(Phase::Forward, alloc.0));
+        let group = match last.get(&block.stack) {
+            Some((before, group)) if *before == round => *group,
+            _ => {
+                made.push(Made::default());
+                last.insert(block.stack, (round, made.len() - 1));
+                made.len() - 1
+            }
+        };
+        made[group].blocks.push(i);
+        *made[group].sizes.entry(block.bytes.0).or_default() += 1;
+    };
+    window.each(COST_PER_BLOCK, budget, visit).await;
     let mut copies = Vec::new();
     budget.charge(made.len() as u64).await;
     for made in made {
@@ -95,22 +73,19 @@ pub(super) async fn model_copies(
         let (Some(times), Some(&youngest)) = (times, made.blocks.last()) else { continue };
         let at = trace.blocks[youngest as usize].enters;
         let live = made.blocks.iter().filter(|i| trace.blocks[**i as usize].is_live_at(at));
-        if 10 * live.count() < 9 * made.blocks.len() {
+        if !are_most(live.count() as u128, made.blocks.len() as u128) {
             continue;
         }
         let begin = |i: &u32| trace.blocks[*i as usize].alloc_event().map_or(0, |event| event.0);
         let before = |i: &u32| phases.last_before(Phase::Forward, begin(i)).is_none();
         let is_first = made.blocks.iter().all(before);
         let first_forward = phases.next_after(Phase::Forward, 0).unwrap_or(u32::MAX);
-        let outlives = |i: &u32| {
-            free_event(&trace.blocks[*i as usize], slots).is_none_or(|free| free > first_forward)
-        };
+        let outlives = |i: &u32| window.outlives(window.block(*i), first_forward);
         // Weights that are loaded and copied to a model are gone when it runs.
         if is_first && !made.blocks.iter().all(outlives) {
             continue;
         }
-        let stack = trace.blocks[youngest as usize].stack;
-        let names_optimizer = hints[stack.0 as usize].is_optimizer_file;
+        let names_optimizer = window.stack(window.block(youngest)).has(Fact::OptimizerFile);
         copies.push(ModelCopy { blocks: made.blocks, times, is_first, names_optimizer });
     }
     copies
@@ -120,7 +95,7 @@ pub(super) async fn model_copies(
 fn times(sizes: &FxHashMap<u64, u32>, parameters: &Counts, factor: u64) -> Option<u32> {
     let known = |size: u64| -> u32 {
         let size = if size.is_multiple_of(factor) { size / factor } else { return 0 };
-        parameters.get(&size).copied().unwrap_or(0)
+        parameters.of(size)
     };
     let (mut all, mut matching, mut blocks, mut distinct) = (0, 0, 0, 0);
     let (mut times, mut largest) = (1, 0);
@@ -141,11 +116,10 @@ fn times(sizes: &FxHashMap<u64, u32>, parameters: &Counts, factor: u64) -> Optio
             (largest, times) = (bytes, count.div_ceil(parameters));
         }
     }
-    let parameters_all: u32 = parameters.values().sum();
-    let is_copy = blocks >= MIN_BLOCKS
-        && 2 * blocks >= parameters_all
+    let is_copy = blocks >= MIN_MODEL_BLOCKS
+        && 2 * blocks >= parameters.all()
         && 2 * distinct >= parameters.len()
-        && matching * 100 >= all * MIN_PERCENT;
+        && are_most(matching.into(), all.into());
     is_copy.then_some(times)
 }
 
@@ -163,12 +137,12 @@ pub(super) fn judge_copies(
         let guess = match (copy.is_first, has_states) {
             // Two moments for each parameter.
             (true, false) if first >= 2 || copy.names_optimizer => {
-                Guess::new(Category::OptimizerState, 0.5)
+                Guess::new(Category::OptimizerState)
             }
             (true, false) => Guess::either(Category::OptimizerState, Category::Parameter),
-            (false, _) if copy.times >= 2 => Guess::new(Category::OptimizerState, 0.5),
+            (false, _) if copy.times >= 2 => Guess::new(Category::OptimizerState),
             // A frozen reference model, or an average of the weights; the weights of a checkpoint.
-            (true, true) | (false, _) => Guess::new(Category::Parameter, 0.5),
+            (true, true) | (false, _) => Guess::new(Category::Parameter),
         };
         for block in copy.blocks {
             guesses[block as usize] = guess;
@@ -184,52 +158,38 @@ pub(super) fn judge_copies(
 /// It casts other arguments with the same function. So the copies of a size are never more than
 /// the parameters of twice the size.
 pub(super) async fn autocast_copies(
-    trace: &Trace,
-    hints: &[StackHints],
-    verdicts: &[Verdict],
+    window: Window<'_>,
     guesses: &mut [Guess],
     kinds: &mut Vec<(u32, CopyKind)>,
     budget: &mut Budget,
 ) {
-    let slots = trace.slots();
     // Casts that outlive their operation, by size: begin and end of their life, and index.
     let mut casts: FxHashMap<u64, Vec<(u32, u32, u32)>> = FxHashMap::default();
-    let mut doubled: FxHashSet<u64> = FxHashSet::default();
-    for part in strides(trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for i in part {
-            let block = &trace.blocks[i];
-            let is_brief = free_event(block, slots)
-                .is_some_and(|free| free.saturating_sub(block.enters) <= MAX_OPERATION_EVENTS);
-            if hints[block.stack.0 as usize].is_autocast_cast
-                && !block.has_stack_of_free()
-                && !is_brief
-                && block.bytes.0 >= MIN_CAST_BYTES
-            {
-                let of_size = casts.entry(block.bytes.0).or_default();
-                of_size.push((block.enters, block.leaves, i as u32));
-                doubled.insert(block.bytes.0.saturating_mul(2));
-            }
+    let visit = |i, block: &Block| {
+        if window.stack(block).has(Fact::AutocastCast)
+            && !block.has_stack_of_free()
+            && !window.is_brief(block)
+            && block.bytes.0 >= MIN_BYTES
+        {
+            casts.entry(block.bytes.0).or_default().push((block.enters, block.leaves, i));
         }
-    }
+    };
+    window.each(1, budget, visit).await;
     if casts.is_empty() {
         return;
     }
-    let mut parameters: FxHashMap<u64, Vec<(u32, u32)>> = FxHashMap::default();
-    for part in strides(trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for i in part {
-            let block = &trace.blocks[i];
-            if guesses[i].category == Category::Parameter && doubled.contains(&block.bytes.0) {
-                let of_size = parameters.entry(block.bytes.0).or_default();
-                of_size.push((block.enters, block.leaves));
-            }
+    // Parameters by the size of their cast.
+    let mut parameters: FxHashMap<u64, usize> = FxHashMap::default();
+    let visit = |i: u32, block: &Block| {
+        if guesses[i as usize].category == Category::Parameter && block.bytes.0.is_multiple_of(2) {
+            *parameters.entry(block.bytes.0 / 2).or_default() += 1;
         }
-    }
+    };
+    window.each(1, budget, visit).await;
     let mut casts: Vec<_> = casts.into_iter().collect();
     casts.sort_unstable_by_key(|(size, _)| *size);
     for (size, mut of_size) in casts {
-        let Some(parameters) = parameters.get(&size.saturating_mul(2)) else { continue };
+        let Some(&parameters) = parameters.get(&size) else { continue };
         budget.charge(of_size.len() as u64 * COST_PER_BLOCK).await;
         of_size.sort_unstable();
         // The number of live casts at each allocation.
@@ -240,16 +200,14 @@ pub(super) async fn autocast_copies(
                 ends.pop();
             }
             ends.push(std::cmp::Reverse(leaves));
-            ends.len() <= parameters.len()
+            ends.len() <= parameters
         });
         if !fits {
             continue;
         }
         for (.., i) in of_size {
-            let is_free =
-                !matches!(verdicts[i as usize], Verdict::Final(guess) if guess.confidence >= 0.95);
-            if is_free {
-                guesses[i as usize] = Guess::new(Category::Parameter, 0.6);
+            if guesses[i as usize].basis < Basis::Stated {
+                guesses[i as usize] = Guess::new(Category::Parameter);
                 kinds.push((i, CopyKind::Autocast));
             }
         }

@@ -1,13 +1,12 @@
 //! Counts of blocks by size, among them the number of parameters.
 
-use super::life::{Verdict, free_event};
-use super::phases::Phases;
-use super::stacks::StackHints;
+use super::life::Verdict;
+use super::window::Window;
 use super::{Category, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
-use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{Block, Trace};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::Budget;
 
 /// Smaller temporaries of an optimizer are scalars (norms, step counts), and not the size of a
 /// parameter.
@@ -16,11 +15,54 @@ pub(super) const MIN_PARAMETER_BYTES: u64 = 64;
 /// Frozen weights have at least this many sizes. Masks of a model share one or two.
 pub(super) const MIN_FROZEN_SIZES: usize = 3;
 
-/// A line that makes the weights of a model makes at least this many.
-const MIN_MODEL_BLOCKS: u32 = 8;
+/// A line that makes the weights of a model, or a copy of them, makes at least this many blocks: four
+/// layers with weight and bias.
+pub(super) const MIN_MODEL_BLOCKS: u32 = 8;
 
 /// A count for every size in bytes.
-pub(super) type Counts = FxHashMap<u64, u32>;
+#[derive(Default)]
+pub(super) struct Counts(FxHashMap<u64, u32>);
+
+impl Counts {
+    pub(super) fn of(&self, size: u64) -> u32 {
+        self.0.get(&size).copied().unwrap_or(0)
+    }
+
+    pub(super) fn add(&mut self, size: u64) {
+        *self.0.entry(size).or_default() += 1;
+    }
+
+    /// Raises the count of a size to at least `count`.
+    pub(super) fn raise(&mut self, size: u64, count: u32) {
+        let known = self.0.entry(size).or_default();
+        *known = count.max(*known);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of sizes.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Sizes with their counts, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.0.iter().map(|(&size, &count)| (size, count))
+    }
+
+    /// The sum of all counts.
+    pub(super) fn all(&self) -> u32 {
+        self.0.values().sum()
+    }
+
+    /// The bytes of the sizes for which `keep` holds.
+    pub(super) fn bytes(&self, keep: impl Fn(u64, u32) -> bool) -> u128 {
+        let kept = self.iter().filter(|&(size, count)| keep(size, count));
+        kept.map(|(size, count)| u128::from(size) * u128::from(count)).sum()
+    }
+}
 
 /// Cost of looking up the size of a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 2;
@@ -28,7 +70,7 @@ const COST_PER_BLOCK: u64 = 2;
 /// All blocks with their verdicts.
 #[derive(Clone, Copy)]
 pub(super) struct JudgedBlocks<'a> {
-    pub(super) trace: &'a Trace,
+    pub(super) window: Window<'a>,
     pub(super) verdicts: &'a [Verdict],
 }
 
@@ -39,19 +81,13 @@ impl JudgedBlocks<'_> {
         budget: &mut Budget,
         mut visit: impl FnMut(u32, &Block, Verdict) + Send,
     ) {
-        for part in strides(self.verdicts.len()) {
-            budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
-            let from = part.start as u32;
-            for ((i, block), verdict) in
-                (from..).zip(&self.trace.blocks[part.clone()]).zip(&self.verdicts[part])
-            {
-                visit(i, block, *verdict);
-            }
-        }
+        let visit = |i, block: &Block| visit(i, block, self.verdicts[i as usize]);
+        self.window.each(COST_PER_BLOCK, budget, visit).await;
     }
 
     /// Whether backward passes keep no gradients beside the buckets in which gradients are reduced.
-    pub(super) async fn buckets_hold_gradients(self, phases: &Phases, budget: &mut Budget) -> bool {
+    pub(super) async fn buckets_hold_gradients(self, budget: &mut Budget) -> bool {
+        let phases = self.window.phases;
         let mut probe: Option<u32> = None;
         let visit = |_, block: &Block, verdict| {
             if verdict == Verdict::Bucket
@@ -65,10 +101,9 @@ impl JudgedBlocks<'_> {
         self.each(budget, visit).await;
         let Some(probe) = probe else { return false };
         let (mut buckets, mut gradients) = (0, 0);
-        let slots = self.trace.slots();
         let visit = |_, block: &Block, verdict| {
             let is_live = block.enters <= probe + 1
-                && free_event(block, slots).is_none_or(|free| free >= probe);
+                && self.window.free(block).is_none_or(|free| free >= probe);
             if is_live && verdict == Verdict::Bucket {
                 buckets += block.bytes.0;
             } else if is_live && has_category(verdict, Category::Gradient) {
@@ -95,14 +130,6 @@ impl JudgedBlocks<'_> {
         });
         of_model.map(|(stack, _)| stack).collect()
     }
-
-    pub(super) fn block(&self, index: u32) -> &Block {
-        &self.trace.blocks[index as usize]
-    }
-
-    pub(super) fn is_live_at_end(self, block: &Block) -> bool {
-        block.leaves == self.trace.slots()
-    }
 }
 
 pub(super) fn has_category(verdict: Verdict, category: Category) -> bool {
@@ -116,19 +143,13 @@ struct GroupedCounts {
     counts: FxHashMap<(u64, u32, u32), u32>,
     /// The largest count of each size in any group.
     largest: Counts,
-    /// Sizes in the order of their first occurrence.
-    sizes: Vec<u64>,
 }
 
 impl GroupedCounts {
     fn add(&mut self, size: u64, group: (u32, u32)) {
         let count = self.counts.entry((size, group.0, group.1)).or_default();
         *count += 1;
-        let largest = self.largest.entry(size).or_insert_with(|| {
-            self.sizes.push(size);
-            0
-        });
-        *largest = (*largest).max(*count);
+        self.largest.raise(size, *count);
     }
 }
 
@@ -137,12 +158,8 @@ impl GroupedCounts {
 /// Each gradient of a backward pass has a parameter of its size. So does each optimizer state that
 /// one call stack allocates. For other sizes, and where the window cuts backward off, the
 /// temporaries count that one call stack of an optimizer allocates in one step.
-pub(super) async fn parameters(
-    judged: JudgedBlocks<'_>,
-    hints: &[StackHints],
-    phases: &Phases,
-    budget: &mut Budget,
-) -> Counts {
+pub(super) async fn parameters(judged: JudgedBlocks<'_>, budget: &mut Budget) -> Counts {
+    let phases = judged.window.phases;
     let (mut strong, mut weak) = (GroupedCounts::default(), GroupedCounts::default());
     let visit = |_, block: &Block, verdict| {
         let Verdict::Final(guess) = verdict else { return };
@@ -154,7 +171,7 @@ pub(super) async fn parameters(
             Category::Temporary
                 if size >= MIN_PARAMETER_BYTES
                     && block.alloc_event().is_some()
-                    && hints[block.stack.0 as usize].phase() == Some(Phase::Optimizer) =>
+                    && judged.window.stack(block).phase() == Some(Phase::Optimizer) =>
             {
                 weak.add(size, (block.stack.0, period()));
             }
@@ -163,12 +180,10 @@ pub(super) async fn parameters(
     };
     judged.each(budget, visit).await;
     let mut counts = strong.largest;
-    for size in weak.sizes {
-        let weak = weak.largest.get(&size).copied().unwrap_or(0);
-        let count = counts.entry(size).or_insert(weak);
-        if !phases.has_whole_backward() {
-            // The window shows a part of the gradients only.
-            *count = weak.max(*count);
+    for (size, count) in weak.largest.iter() {
+        // The window may show a part of the gradients only.
+        if counts.of(size) == 0 || !phases.has_whole_backward() {
+            counts.raise(size, count);
         }
     }
     counts

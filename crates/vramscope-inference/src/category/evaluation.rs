@@ -4,6 +4,7 @@
 //! before it are evaluation if nothing that they allocate is needed in training.
 
 use super::spans::{Phase, Run, leads};
+use super::window::MIN_BYTES;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use vramscope_snapshot::{Action, FrameId, Snapshot, StackId};
@@ -15,12 +16,6 @@ const MIN_PASSES: usize = 2;
 
 /// An evaluation allocates at least this part of the blocks of a training pass: it runs the model.
 const MIN_MODEL_DIVISOR: usize = 4;
-
-/// Smaller blocks that stay are results of an evaluation, such as losses.
-const MIN_SURVIVOR_BYTES: u64 = 1024;
-
-/// A block that is freed within this many backward passes belongs to training.
-const MAX_SURVIVED_PASSES: usize = 16;
 
 /// Blocks that a pass without gradients keeps as its result.
 const MAX_RESULTS: usize = 2;
@@ -230,7 +225,7 @@ impl Search<'_> {
         let (mut results, mut made) = (0, 0);
         for block in self.blocks(begin..second) {
             made += 1;
-            let is_kept = block.bytes.0 >= MIN_SURVIVOR_BYTES && block.leaves > last_alloc;
+            let is_kept = block.bytes.0 >= MIN_BYTES && block.leaves > last_alloc;
             results += usize::from(is_kept);
         }
         // The program's own call stacks between the passes.
@@ -247,10 +242,10 @@ impl Search<'_> {
         }
         let end = self.end(begin, end, limit, &own, budget).await;
         let next = self.backward.partition_point(|&event| event < end);
-        let reach = self.backward.get(next + MAX_SURVIVED_PASSES).copied().unwrap_or(self.events);
         let survives = |block: &&Block| {
             let after = self.backward.get(next).is_some_and(|&event| block.leaves > event + 1);
-            block.bytes.0 >= MIN_SURVIVOR_BYTES && after && block.leaves <= reach
+            // What stays to the end is a result.
+            block.bytes.0 >= MIN_BYTES && after && block.leaves <= self.events
         };
         Life {
             starts,

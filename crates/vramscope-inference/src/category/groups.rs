@@ -1,13 +1,11 @@
 //! Evidence from all blocks of one call stack.
 
 use super::Phase;
-use super::life::{MAX_OPERATION_EVENTS, free_event};
-use super::phases::Phases;
-use super::stacks::StackHints;
+use super::window::{MAX_OPERATION_EVENTS, MIN_BYTES, Window};
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
-use vramscope_trace::Trace;
-use vramscope_trace::slicing::{Budget, STRIDE, filled};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Budget, filled};
 
 /// What the blocks of one call stack, allocated in the window, show together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,19 +38,20 @@ pub(super) struct Group {
     pub(super) has_batch_beside: bool,
 }
 
-/// Number of equal growths that prove a series.
+/// Number of equal growths, or of frees in order, that prove a series. Half or double of it changes
+/// none of 8 recordings.
 const MIN_GROWTHS: u32 = 4;
 
-/// Smallest growth of a cache for keys and values, in bytes. Token numbers grow by less.
-const MIN_GROWTH_BYTES: u64 = 1 << 10;
-
-/// Number of blocks that must take the place of an older one, for a cache that grows unevenly.
+/// Number of blocks that must take the place of an older one, for a cache that grows unevenly. With
+/// half of it, blocks of six recordings that come and go are caches.
 const MIN_REPLACED: u32 = 8;
 
-/// Smallest block of a pool, in bytes.
-const MIN_POOL_BYTES: u64 = 1 << 20;
+/// Smallest block of a pool of keys and values, in bytes. Half or double of it changes none of 8
+/// recordings.
+pub(super) const MIN_POOL_BYTES: u64 = 1 << 20;
 
-/// Number of rounds that no batch outlives.
+/// Number of rounds that no batch outlives. Half of it changes categories in 5 of 8 recordings,
+/// double of it in none.
 const MAX_BATCH_ROUNDS: usize = 3;
 
 /// Cost of looking at a block, in units of [`Budget`].
@@ -90,7 +89,8 @@ struct Series {
     frees_out_of_order: u32,
 }
 
-/// Number of blocks of a size whose frees are compared with those of the next size.
+/// Number of blocks of a size whose frees are compared with those of the next size, which
+/// bounds the memory of a series.
 const MAX_TURNS: usize = 256;
 
 impl Series {
@@ -120,9 +120,7 @@ impl Series {
         if last.len() < MAX_TURNS {
             last.push(free);
         }
-        if self.uneven_growths >= MIN_GROWTHS
-            && self.replaced >= MIN_REPLACED
-            && bytes >= MIN_GROWTH_BYTES
+        if self.uneven_growths >= MIN_GROWTHS && self.replaced >= MIN_REPLACED && bytes >= MIN_BYTES
         {
             group.grows_in_turn = true;
             group.grows_in_pairs |= self.fewest_turns >= 2 && self.fewest_turns < MAX_TURNS;
@@ -137,7 +135,7 @@ impl Series {
                 self.last_free = free;
             }
             Some(_) => self.frees_out_of_order += 1,
-            None => {}
+            None => self.kept += 1,
         }
     }
 
@@ -158,7 +156,7 @@ impl Series {
             self.growth = growth;
             self.fewest = self.fewest.min(self.same);
             self.same = 1;
-            if self.growths >= MIN_GROWTHS && growth >= MIN_GROWTH_BYTES {
+            if self.growths >= MIN_GROWTHS && growth >= MIN_BYTES {
                 group.grows = true;
                 group.grows_in_pairs |= self.fewest >= 2 && self.fewest != u32::MAX;
             }
@@ -168,62 +166,46 @@ impl Series {
 }
 
 /// The evidence of every call stack, by [`vramscope_snapshot::StackId`].
-pub(super) async fn groups(
-    trace: &Trace,
-    hints: &[StackHints],
-    phases: &Phases,
-    budget: &mut Budget,
-) -> Vec<Group> {
-    let slots = trace.slots();
-    let mut groups = filled(Group::default(), hints.len(), budget).await;
-    budget.charge(hints.len() as u64).await;
+pub(super) async fn groups(window: Window<'_>, budget: &mut Budget) -> Vec<Group> {
+    let phases = window.phases;
+    let mut groups = filled(Group::default(), window.stacks.len(), budget).await;
+    budget.charge(groups.len() as u64).await;
     let mut series: Vec<Series> =
-        vec![Series { fewest_turns: usize::MAX, ..Series::default() }; hints.len()];
+        vec![Series { fewest_turns: usize::MAX, ..Series::default() }; groups.len()];
     let round = |alloc: u32| phases.last_before(Phase::Forward, alloc).unwrap_or(u32::MAX);
     let first_forward = phases.next_after(Phase::Forward, 0).map(|forward| forward.max(1));
     let first_backward = phases.next_after(Phase::Backward, 0).unwrap_or(u32::MAX);
-    for blocks in trace.blocks.chunks(STRIDE) {
-        budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-        for block in blocks {
-            let Some(alloc) = block.alloc_event() else { continue };
-            let (group, series) =
-                (&mut groups[block.stack.0 as usize], &mut series[block.stack.0 as usize]);
-            if first_forward.is_none_or(|forward| alloc.0 < forward) {
-                group.leads = true;
+    let visit = |_, block: &Block, alloc| {
+        let stack = block.stack.0 as usize;
+        let (group, series) = (&mut groups[stack], &mut series[stack]);
+        let free = window.free(block);
+        group.leads |= first_forward.is_none_or(|forward| alloc < forward);
+        let boundary = phases
+            .last_before(Phase::Backward, alloc)
+            .max(phases.last_before(Phase::Optimizer, alloc));
+        group.starts_steps |= boundary > phases.last_before(Phase::Forward, alloc);
+        let forward = phases.next_after(Phase::Forward, alloc);
+        group.feeds |= forward.is_some_and(|forward| window.outlives(block, forward));
+        match free {
+            None => {
+                group.keeps_later |=
+                    alloc > first_backward && phases.next_after(Phase::Backward, alloc).is_some();
             }
-            let boundary = phases
-                .last_before(Phase::Backward, alloc.0)
-                .max(phases.last_before(Phase::Optimizer, alloc.0));
-            group.starts_steps |= boundary > phases.last_before(Phase::Forward, alloc.0);
-            group.feeds |= phases
-                .next_after(Phase::Forward, alloc.0)
-                .is_some_and(|forward| free_event(block, slots).is_none_or(|free| free > forward));
-            if block.stack != StackId::EMPTY {
-                series.add_free(free_event(block, slots));
+            Some(free) => {
+                group.has_brief |= phases.period_end(alloc).is_none_or(|end| free < end);
             }
-            match free_event(block, slots) {
-                None => {
-                    group.keeps_later |= alloc.0 > first_backward
-                        && phases.next_after(Phase::Backward, alloc.0).is_some();
-                    series.kept += 1;
-                }
-                Some(free) => {
-                    let period_end = phases.period_end(alloc.0);
-                    group.has_brief |= period_end.is_none_or(|end| free < end);
-                    if free - alloc.0 <= MAX_OPERATION_EVENTS {
-                        // A temporary is no part of a series.
-                        continue;
-                    }
-                }
-            }
-            if block.stack == StackId::EMPTY {
-                continue;
-            }
-            let free = free_event(block, slots).unwrap_or(u32::MAX);
-            series.add_turn(alloc.0, free, block.bytes.0, group);
-            series.add(alloc.0, round(alloc.0), block.bytes.0, group);
         }
-    }
+        if block.stack == StackId::EMPTY {
+            return;
+        }
+        series.add_free(free);
+        // A temporary is no part of a series.
+        if !window.is_brief(block) {
+            series.add_turn(alloc, free.unwrap_or(u32::MAX), block.bytes.0, group);
+            series.add(alloc, round(alloc), block.bytes.0, group);
+        }
+    };
+    window.each_alloc(COST_PER_BLOCK, budget, visit).await;
     for (group, series) in groups.iter_mut().zip(&series) {
         group.is_queue = series.frees_in_order >= MIN_GROWTHS
             && series.frees_out_of_order == 0
@@ -234,48 +216,33 @@ pub(super) async fn groups(
             && series.rounds.len() == 1
             && series.bytes >= MIN_POOL_BYTES;
     }
-    for blocks in trace.blocks.chunks(STRIDE) {
-        budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-        for block in blocks {
-            let Some(alloc) = block.alloc_event() else { continue };
-            let rounds = &series[block.stack.0 as usize].rounds;
-            let next = rounds.partition_point(|&first| first <= alloc.0);
-            let third = rounds.get(next + MAX_BATCH_ROUNDS - 1);
-            groups[block.stack.0 as usize].accumulates |= third
-                .is_some_and(|&third| free_event(block, slots).is_none_or(|free| free > third));
+    let visit = |_, block: &Block, alloc| {
+        let rounds = &series[block.stack.0 as usize].rounds;
+        let next = rounds.partition_point(|&first| first <= alloc);
+        let third = rounds.get(next + MAX_BATCH_ROUNDS - 1);
+        groups[block.stack.0 as usize].accumulates |=
+            third.is_some_and(|&third| window.outlives(block, third));
+    };
+    window.each_alloc(COST_PER_BLOCK, budget, visit).await;
+    // Rounds with a batch.
+    let mut batches: FxHashSet<u32> = FxHashSet::default();
+    let visit = |_, block: &Block, alloc| {
+        let group = &groups[block.stack.0 as usize];
+        if !group.accumulates
+            && !group.grows
+            && window.phase(block) == Some(Phase::Other)
+            && let Some(forward) = phases.next_after(Phase::Forward, alloc)
+            && window.outlives(block, forward)
+        {
+            batches.insert(round(alloc));
         }
-    }
-    mark_batches(trace, hints, phases, &mut groups, budget).await;
+    };
+    window.each_alloc(COST_PER_BLOCK, budget, visit).await;
+    let visit = |_, block: &Block, alloc| {
+        let group = &mut groups[block.stack.0 as usize];
+        group.has_batch_beside |=
+            (group.accumulates || group.grows) && batches.contains(&round(alloc));
+    };
+    window.each_alloc(COST_PER_BLOCK, budget, visit).await;
     groups
-}
-
-/// Finds the rounds with a batch, and marks the stacks that allocate in such rounds too.
-async fn mark_batches(
-    trace: &Trace,
-    hints: &[StackHints],
-    phases: &Phases,
-    groups: &mut [Group],
-    budget: &mut Budget,
-) {
-    let mut rounds: FxHashSet<u32> = FxHashSet::default();
-    for is_marking in [false, true] {
-        for blocks in trace.blocks.chunks(STRIDE) {
-            budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-            for block in blocks {
-                let Some(alloc) = block.alloc_event() else { continue };
-                let stack = block.stack.0 as usize;
-                let is_series = groups[stack].accumulates || groups[stack].grows;
-                let round = phases.last_before(Phase::Forward, alloc.0).unwrap_or(u32::MAX);
-                if is_marking {
-                    groups[stack].has_batch_beside |= is_series && rounds.contains(&round);
-                } else if !is_series
-                    && phases.of_alloc(alloc.0, hints[stack]) == Some(Phase::Other)
-                    && let Some(forward) = phases.next_after(Phase::Forward, alloc.0)
-                    && free_event(block, trace.slots()).is_none_or(|free| free > forward)
-                {
-                    rounds.insert(round);
-                }
-            }
-        }
-    }
 }

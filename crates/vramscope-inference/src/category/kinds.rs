@@ -243,6 +243,6 @@ fn a_type_in_the_arguments_of_a_function_is_not_the_function() {
     assert_eq!(category(&guesses, scratch), Category::Workspace);
     assert_eq!(category(&guesses, copy), Category::Activation);
     // A user's rule can name a type among the arguments.
-    let rules = Rules::parse("buffer 1 * blas::ScalingType").expect("a rule");
+    let rules = Rules::parse("buffer * blas::ScalingType").expect("a rule");
     assert_eq!(category(&script.guesses(&rules), copy), Category::Buffer);
 }

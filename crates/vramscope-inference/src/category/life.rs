@@ -5,14 +5,13 @@
 use super::before::Before;
 use super::groups::{self, Group};
 use super::outputs::Outputs;
-use super::phases::Phases;
-use super::stacks::StackHints;
+use super::stacks::{Fact, StackHints};
+use super::window::{MIN_BYTES, Window};
 use super::workspace::Workspaces;
 use super::{Category, Guess, Phase};
 use rustc_hash::FxHashMap;
-use vramscope_snapshot::{Events, Snapshot, StackId};
-use vramscope_trace::Trace;
-use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_snapshot::{Events, StackId};
+use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
 
 /// The result of judging a block by its own stack and life.
@@ -37,13 +36,23 @@ pub(super) enum Verdict {
     Bucket,
     /// Allocated by the program between backward and the optimizer, and live until the optimizer:
     /// a gradient in another precision, if a gradient or a state has the size. Else as guessed.
-    GradientCopy(Guess),
+    GradientCopy(Category),
     /// From before the window, and without evidence of its allocation.
     Preexisting,
 }
 
-/// Upper bound for the life of a temporary inside one operation, in events.
-pub(super) const MAX_OPERATION_EVENTS: u32 = 16;
+impl From<Category> for Verdict {
+    fn from(category: Category) -> Self {
+        Self::Final(Guess::new(category))
+    }
+}
+
+impl Verdict {
+    /// Equal evidence for two categories.
+    fn either(first: Category, second: Category) -> Self {
+        Self::Final(Guess::either(first, second))
+    }
+}
 
 /// A sum of many forward passes lives through at least this many.
 const MIN_PASSES: usize = 3;
@@ -51,17 +60,11 @@ const MIN_PASSES: usize = 3;
 /// A batch is among this many blocks before it.
 const MAX_BESIDE: usize = 32;
 
-/// Smaller blocks are numbers of tokens and labels.
-const MIN_BESIDE_BYTES: u64 = 1 << 10;
-
 /// Cost of judging a block by its life, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 12;
 
 struct Judge<'a> {
-    snapshot: &'a Snapshot,
-    trace: &'a Trace,
-    hints: &'a [StackHints],
-    phases: &'a Phases,
+    window: Window<'a>,
     /// By stack.
     groups: Vec<Group>,
     workspaces: Workspaces,
@@ -74,39 +77,39 @@ struct Judge<'a> {
     before: Before,
 }
 
-/// The event at which the program freed a block. `None` if the block is live at the end.
-pub(super) fn free_event(block: &Block, slots: u32) -> Option<u32> {
-    let free = block.free_requested().or(block.free_completed()).map(|event| event.0);
-    free.or((block.leaves < slots).then(|| block.leaves - 1))
+/// A block that the window allocated, with its allocation and free.
+#[derive(Clone, Copy)]
+struct Life<'a> {
+    block: &'a Block,
+    alloc: u32,
+    /// `None` if the block is live at the end.
+    free: Option<u32>,
+    /// Whether it is a temporary of one operation.
+    is_brief: bool,
+    hints: StackHints,
 }
 
-fn verdict(category: Category, confidence: f32) -> Verdict {
-    Verdict::Final(Guess::new(category, confidence))
+impl Life<'_> {
+    /// Whether the block is live when an event happens, or that event frees it.
+    fn reaches(&self, event: u32) -> bool {
+        self.free.is_none_or(|free| free >= event)
+    }
 }
 
 /// Judges every block by its own stack and life.
-pub(super) async fn verdicts(
-    snapshot: &Snapshot,
-    trace: &Trace,
-    hints: &[StackHints],
-    phases: &Phases,
-    budget: &mut Budget,
-) -> Vec<Verdict> {
+pub(super) async fn verdicts(window: Window<'_>, budget: &mut Budget) -> Vec<Verdict> {
     let mut judge = Judge {
-        snapshot,
-        trace,
-        hints,
-        phases,
-        groups: groups::groups(trace, hints, phases, budget).await,
-        workspaces: Workspaces::new(trace, hints, phases, budget).await,
+        window,
+        groups: groups::groups(window, budget).await,
+        workspaces: Workspaces::new(window, budget).await,
         replacements: FxHashMap::default(),
         kept_by_updates: FxHashMap::default(),
-        outputs: Outputs::new(trace, hints, phases, budget).await,
-        before: Before::new(trace, hints, phases, budget).await,
+        outputs: Outputs::new(window, budget).await,
+        before: Before::new(window, budget).await,
     };
     judge.find_replacements(budget).await;
-    let mut verdicts = Vec::with_capacity(trace.blocks.len());
-    for part in strides(trace.blocks.len()) {
+    let mut verdicts = Vec::with_capacity(window.trace.blocks.len());
+    for part in strides(window.trace.blocks.len()) {
         budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
         verdicts.extend(part.map(|i| judge.block(i as u32)));
     }
@@ -116,220 +119,190 @@ pub(super) async fn verdicts(
 impl Judge<'_> {
     /// Finds the blocks that an optimizer allocates and keeps.
     async fn find_replacements(&mut self, budget: &mut Budget) {
+        let window = self.window;
         // The span of the last block of a stack and size.
         let mut last_span: FxHashMap<(StackId, u64), usize> = FxHashMap::default();
-        for blocks in self.trace.blocks.chunks(STRIDE) {
-            budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-            for block in blocks {
-                let Some(alloc) = block.alloc_event() else { continue };
-                let hints = self.hints[block.stack.0 as usize];
-                if self.phases.of_alloc(alloc.0, hints) != Some(Phase::Optimizer) {
-                    continue;
-                }
-                let Some(span) = self.phases.span(alloc.0) else { continue };
-                let end = self.phases.spans[span].end;
-                if free_event(block, self.trace.slots()).is_none_or(|free| free >= end) {
-                    *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
-                    let key = (block.stack, block.bytes.0);
-                    let [most, last] = self.kept_by_updates.entry(key).or_default();
-                    if last_span.insert(key, span).is_some_and(|before| before != span) {
-                        *most = (*last).max(*most);
-                        *last = 0;
-                    }
-                    *last += 1;
-                }
+        let visit = |_, block: &Block, alloc| {
+            if window.phase(block) != Some(Phase::Optimizer) {
+                return;
             }
-        }
+            let Some(span) = window.phases.span(alloc) else { return };
+            let end = window.phases.spans[span].end;
+            if window.free(block).is_none_or(|free| free >= end) {
+                *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
+                let key = (block.stack, block.bytes.0);
+                let [most, last] = self.kept_by_updates.entry(key).or_default();
+                if last_span.insert(key, span).is_some_and(|before| before != span) {
+                    *most = (*last).max(*most);
+                    *last = 0;
+                }
+                *last += 1;
+            }
+        };
+        window.each_alloc(COST_PER_BLOCK, budget, visit).await;
     }
 
     fn block(&mut self, index: u32) -> Verdict {
-        let block = &self.trace.blocks[index as usize];
-        let has_alloc_stack = !block.has_stack_of_free() || self.phases.frees_repeat_stacks;
-        let hints = if has_alloc_stack {
-            self.hints[block.stack.0 as usize]
-        } else {
-            StackHints::default()
-        };
-        if let Some(guess) = hints.user_rule {
-            return Verdict::Final(guess);
+        let window = self.window;
+        let block = window.block(index);
+        let has_alloc_stack = !block.has_stack_of_free() || window.phases.frees_repeat_stacks;
+        let hints = if has_alloc_stack { window.stack(block) } else { StackHints::default() };
+        if let Some(category) = hints.user_rule {
+            return Verdict::Final(Guess::stated(category));
         }
-        match block.alloc_event() {
-            Some(event) => {
-                self.profiled(event.0).unwrap_or_else(|| self.allocated(index, event.0, hints))
-            }
-            None if block.origin() == Origin::Workspace => verdict(Category::Workspace, 0.99),
+        if let Some(event) = block.alloc_event() {
+            let (alloc, free, is_brief) = (event.0, window.free(block), window.is_brief(block));
+            let life = Life { block, alloc, free, is_brief, hints };
+            return self.profiled(alloc).unwrap_or_else(|| self.allocated(index, life));
+        }
+        match block.origin() {
+            Origin::Workspace => Verdict::Final(Guess::stated(Category::Workspace)),
             // An autograd graph held it, and allocates nothing when it drops its tensors.
-            None if self.hints[block.stack.0 as usize].releases_graph => {
-                verdict(Category::Activation, 0.7)
-            }
-            None if block.origin() == Origin::LostAlloc && !hints.has_frames => {
-                verdict(Category::Unknown, 0.0)
-            }
-            None if hints.has_frames => self.preexisting_with_stack(block, hints),
-            None => self.preexisting(block),
+            _ if window.stack(block).has(Fact::ReleasesGraph) => Category::Activation.into(),
+            Origin::LostAlloc if !hints.has_frames => Category::Unknown.into(),
+            _ if hints.has_frames => self.preexisting_with_stack(block, hints),
+            _ => self.preexisting(block),
         }
     }
 
     /// The category that the file records for an alloc. Snapshots made from a profile have one
     /// (`torch.profiler._memory_profiler.Category`).
     fn profiled(&self, event: u32) -> Option<Verdict> {
-        let row = self.trace.device.events.start + event;
-        let name = Events::sparse(&self.snapshot.events.category, row)?;
-        let category = match &*self.snapshot.text(name).to_ascii_lowercase() {
+        let Window { snapshot, trace, .. } = self.window;
+        let row = trace.device.events.start + event;
+        let name = Events::sparse(&snapshot.events.category, row)?;
+        let category = match &*snapshot.text(name).to_ascii_lowercase() {
             "autograd_detail" => Category::Temporary,
             name => Category::parse(name).filter(|&c| c != Category::Unknown)?,
         };
-        Some(verdict(category, 0.99))
+        Some(Verdict::Final(Guess::stated(category)))
     }
 
     /// Judges a block that was allocated in the window.
-    fn allocated(&self, index: u32, alloc: u32, hints: StackHints) -> Verdict {
-        let block = &self.trace.blocks[index as usize];
-        let free = free_event(block, self.trace.slots());
-        let phase = self.phases.of_alloc(alloc, hints);
-        if let Some(Guess { category, confidence, .. }) = hints.built_in_rule {
-            match category {
-                Category::Workspace | Category::Input => return verdict(category, confidence),
-                Category::Cache => {
-                    return match free {
-                        // Training keeps the keys and values of its batch for backward.
-                        _ if self.reaches_backward(alloc, free) => self.forward(block, alloc, free),
-                        Some(free) if free - alloc <= MAX_OPERATION_EVENTS => {
-                            verdict(Category::Temporary, 0.7)
-                        }
-                        _ => verdict(category, confidence),
-                    };
-                }
-                _ if hints.is_gradient_buffer => return verdict(Category::Gradient, 0.8),
-                Category::Communication if hints.is_bucket => return Verdict::Bucket,
-                Category::Communication => {
-                    return self.communication(alloc, free, hints, confidence);
-                }
-                Category::OptimizerState => {
-                    let end = self.phases.period_end(alloc).unwrap_or(u32::MAX);
-                    let is_brief = free.is_some_and(|free| free < end);
-                    return if is_brief {
-                        verdict(Category::Temporary, 0.8)
-                    } else {
-                        verdict(category, confidence)
-                    };
-                }
-                Category::Parameter | Category::Buffer => {
-                    return self.model(block, alloc, free, hints);
-                }
-                _ => {}
+    fn allocated(&self, index: u32, life: Life<'_>) -> Verdict {
+        let Life { alloc, hints, .. } = life;
+        let phases = self.window.phases;
+        match hints.built_in_rule {
+            Some(category @ (Category::Workspace | Category::Input)) => return category.into(),
+            // Training keeps the keys and values of its batch for backward.
+            Some(Category::Cache) if self.reaches_backward(life) => return self.forward(life),
+            Some(Category::Cache) if life.is_brief => return Category::Temporary.into(),
+            Some(Category::Cache) => return Category::Cache.into(),
+            Some(_) if hints.is_gradient_buffer => return Category::Gradient.into(),
+            Some(Category::Communication) if hints.is_bucket => return Verdict::Bucket,
+            Some(Category::Communication) => return self.communication(life).into(),
+            Some(Category::OptimizerState) => {
+                let end = phases.period_end(alloc).unwrap_or(u32::MAX);
+                let is_kept = life.reaches(end);
+                return if is_kept { Category::OptimizerState } else { Category::Temporary }.into();
             }
+            Some(category @ (Category::Parameter | Category::Buffer)) => {
+                return self.model(life, category);
+            }
+            _ => {}
         }
         if self.workspaces.contains(index) {
-            return verdict(Category::Workspace, 0.6);
+            return Category::Workspace.into();
         }
-        if self.is_cache(block, alloc, free, phase, hints) {
-            return verdict(Category::Cache, 0.5);
+        let phase = phases.of_alloc(alloc, hints);
+        if self.is_cache(life, phase) {
+            return Category::Cache.into();
         }
         match phase {
-            Some(Phase::Forward | Phase::Evaluation) => self.forward(block, alloc, free),
+            Some(Phase::Forward | Phase::Evaluation) => self.forward(life),
             // Activation checkpointing recomputes activations in backward.
             Some(Phase::Backward)
-                if hints.runs_module
-                    && hints.built_in_rule.is_some_and(|g| g.category == Category::Activation) =>
+                if hints.has(Fact::RunsModule)
+                    && hints.built_in_rule == Some(Category::Activation) =>
             {
-                let is_short = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
-                if is_short {
-                    verdict(Category::Temporary, 0.6)
-                } else {
-                    verdict(Category::Activation, 0.6)
-                }
+                if life.is_brief { Category::Temporary } else { Category::Activation }.into()
             }
-            Some(Phase::Backward) => self.backward(block, alloc, free, hints),
-            Some(Phase::Optimizer) => self.update(block, alloc, free),
-            Some(Phase::Other) => self.program(block, alloc, free),
+            Some(Phase::Backward) => self.backward(life),
+            Some(Phase::Optimizer) => self.update(life).into(),
+            Some(Phase::Other) => self.program(life),
             // Without any stacks, allocations outside of named ranges count as the program's.
-            None if !self.phases.allocs_have_stacks => self.program(block, alloc, free),
-            None => verdict(Category::Unknown, 0.0),
+            None if !phases.allocs_have_stacks => self.program(life),
+            None => Category::Unknown.into(),
         }
+    }
+
+    fn group(&self, block: &Block) -> &Group {
+        &self.groups[block.stack.0 as usize]
     }
 
     /// Judges a block that a forward pass allocated.
-    fn forward(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
-        let backward = self.phases.next_after(Phase::Backward, alloc);
-        match (backward, free) {
-            (Some(backward), Some(free)) if free < backward => verdict(Category::Temporary, 0.8),
+    fn forward(&self, Life { block, alloc, free, is_brief, .. }: Life<'_>) -> Verdict {
+        let phases = self.window.phases;
+        let category = match (phases.next_after(Phase::Backward, alloc), free) {
+            (Some(backward), Some(free)) if free < backward => Category::Temporary,
             (Some(backward), None) => {
                 // A cache outlives two more backward passes, and its call site allocates nothing
                 // that is freed.
-                let forward = self.phases.next_after(Phase::Forward, backward);
-                let second =
-                    forward.and_then(|forward| self.phases.next_after(Phase::Backward, forward));
-                let group = &self.groups[block.stack.0 as usize];
-                if second.is_some()
+                let forward = phases.next_after(Phase::Forward, backward);
+                let second = forward.and_then(|f| phases.next_after(Phase::Backward, f));
+                let group = self.group(block);
+                let is_kept = second.is_some()
                     && !group.has_brief
                     && !group.keeps_later
-                    && self.phases.last_before(Phase::Backward, alloc).is_none()
-                {
-                    verdict(Category::Buffer, 0.5)
-                } else {
-                    verdict(Category::Activation, if second.is_some() { 0.5 } else { 0.9 })
-                }
+                    && phases.last_before(Phase::Backward, alloc).is_none();
+                if is_kept { Category::Buffer } else { Category::Activation }
             }
-            (Some(_), Some(_)) => verdict(Category::Activation, 0.9),
-            (None, Some(free)) if free - alloc <= MAX_OPERATION_EVENTS => {
-                verdict(Category::Temporary, 0.6)
-            }
-            (None, _) => verdict(Category::Activation, 0.7),
-        }
+            (None, _) if is_brief => Category::Temporary,
+            _ => Category::Activation,
+        };
+        category.into()
     }
 
     /// Judges a block that a backward pass allocated.
-    fn backward(&self, block: &Block, alloc: u32, free: Option<u32>, hints: StackHints) -> Verdict {
-        let end = self.phases.period_end(alloc);
-        match free {
+    fn backward(&self, life: Life<'_>) -> Verdict {
+        let phases = self.window.phases;
+        let end = phases.period_end(life.alloc);
+        match life.free {
             Some(free) if end.is_none_or(|end| free < end) => {
-                let last_alloc = self.phases.last_before(Phase::Backward, end.unwrap_or(u32::MAX));
+                let last_alloc = phases.last_before(Phase::Backward, end.unwrap_or(u32::MAX));
                 let outlives_backward = last_alloc.is_some_and(|last| last < free);
-                if outlives_backward && !self.phases.frees_have_own_stacks {
-                    Verdict::BackwardTail { is_long: free - alloc > MAX_OPERATION_EVENTS }
+                if outlives_backward && !phases.frees_have_own_stacks {
+                    Verdict::BackwardTail { is_long: !life.is_brief }
                 } else {
-                    verdict(Category::Temporary, 0.85)
+                    Category::Temporary.into()
                 }
             }
             // The gradient of the loss itself. It is allocated where the program calls backward.
-            _ if hints.has_frames && !hints.is_engine && block.bytes.0 <= 8 => {
-                verdict(Category::Temporary, 0.5)
+            _ if life.hints.has_frames && !life.hints.is_engine && life.block.bytes.0 <= 8 => {
+                Category::Temporary.into()
             }
-            _ => verdict(Category::Gradient, 0.8),
+            _ => Category::Gradient.into(),
         }
     }
 
     /// Judges a block that an optimizer allocated.
-    fn update(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
-        let end = self.phases.period_end(alloc);
-        match free {
-            Some(free) if end.is_none_or(|end| free < end) => verdict(Category::Temporary, 0.85),
-            Some(free) => match self.phases.next_after(Phase::Backward, alloc) {
-                Some(backward) if backward < free => verdict(Category::OptimizerState, 0.6),
-                _ => verdict(Category::Temporary, 0.6),
-            },
+    fn update(&self, Life { block, alloc, free, .. }: Life<'_>) -> Category {
+        let phases = self.window.phases;
+        let end = phases.period_end(alloc);
+        let is_state = match free {
+            Some(free) => {
+                let backward = phases.next_after(Phase::Backward, alloc);
+                end.is_some_and(|end| free >= end) && backward.is_some_and(|b| b < free)
+            }
             // The recording ends within the step. Other blocks of the call site show whether it
             // keeps its blocks.
-            None if self.groups[block.stack.0 as usize].has_brief && end.is_none() => {
+            None if self.group(block).has_brief && end.is_none() => {
                 let key = (block.stack, block.bytes.0);
                 let [most, last] = self.kept_by_updates.get(&key).copied().unwrap_or_default();
                 // It keeps as many as in each step before: state that is replaced.
-                if (1..=most).contains(&last) {
-                    verdict(Category::OptimizerState, 0.6)
-                } else {
-                    verdict(Category::Temporary, 0.7)
-                }
+                (1..=most).contains(&last)
             }
-            None => verdict(Category::OptimizerState, if end.is_some() { 0.85 } else { 0.6 }),
-        }
+            None => true,
+        };
+        if is_state { Category::OptimizerState } else { Category::Temporary }
     }
 
     /// Judges a block that the program itself allocated, outside of all phases.
-    fn program(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
-        let phases = self.phases;
+    fn program(&self, life: Life<'_>) -> Verdict {
+        let Life { block, alloc, free, is_brief, .. } = life;
+        let phases = self.window.phases;
         if !phases.occurs(Phase::Forward) && !phases.occurs(Phase::Backward) {
-            return verdict(Category::Unknown, 0.0);
+            return Category::Unknown.into();
         }
         let forward = phases.next_after(Phase::Forward, alloc);
         let backward = phases.next_after(Phase::Backward, alloc);
@@ -339,12 +312,11 @@ impl Judge<'_> {
         let before_forward = phases
             .last_before(Phase::Forward, alloc)
             .is_none_or(|f| boundary.is_some_and(|b| b > f));
-        let group = &self.groups[block.stack.0 as usize];
-        let hints = self.hints[block.stack.0 as usize];
-        let is_brief = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
+        let group = self.group(block);
         // A thread beside the one that trains prepares batches.
-        if hints.is_worker_thread && phases.allocs_have_stacks && !is_brief {
-            return verdict(Category::Input, 0.6);
+        let is_worker = self.window.stack(block).is_worker_thread;
+        if is_worker && phases.allocs_have_stacks && !is_brief {
+            return Category::Input.into();
         }
         // A block feeds the next forward pass if it is allocated between two forward passes,
         // without a backward pass in between.
@@ -353,17 +325,18 @@ impl Judge<'_> {
         if group.accumulates || group.grows && group.has_batch_beside {
             if group.is_queue && group.leads && feeds && !group.has_batch_beside {
                 // The oldest goes first: a queue of batches.
-                return verdict(Category::Input, 0.5);
+                return Category::Input.into();
             }
             // No batch is kept that long. Where a batch comes beside, the program keeps outputs.
             return if !feeds || group.has_batch_beside {
-                verdict(Category::Activation, 0.4)
+                Category::Activation.into()
             } else {
-                Verdict::Final(Guess::either(Category::Activation, Category::Input))
+                Verdict::either(Category::Activation, Category::Input)
             };
         }
-        if self.is_gradient_copy(alloc, free) {
-            return Verdict::GradientCopy(self.between_phases(feeds, alloc, free));
+        let category = self.between_phases(feeds, life);
+        if self.is_gradient_copy(life) {
+            return Verdict::GradientCopy(category);
         }
         if free.is_none()
             && (backward.is_some() || forward.is_some() && !phases.occurs(Phase::Backward))
@@ -372,140 +345,118 @@ impl Judge<'_> {
         {
             return Verdict::ProgramTensor;
         }
-        let guess = self.between_phases(feeds, alloc, free);
-        let is_output = || self.outputs.is_output(&self.groups, block, alloc, phases);
-        Verdict::Final(match guess.category {
-            Category::Input if !is_brief && is_output() => Guess::new(Category::Activation, 0.5),
-            // Nothing of this line ever entered a forward pass.
-            Category::Input if forward.is_none() && !group.feeds && phases.allocs_have_stacks => {
-                Guess::either(Category::Activation, Category::Input)
-            }
-            // No batch is larger than all that a forward pass makes of it, unless each step starts
-            // with one.
-            Category::Input
-                if !group.leads
-                    && phases.allocs_have_stacks
-                    && block.bytes.0 > self.outputs.largest() =>
-            {
-                Guess::either(Category::Activation, Category::Input)
-            }
-            // A sum of many passes is made before the first of them.
-            Category::Input
-                if block.bytes.0 > self.outputs.largest()
-                    && self.outlives_passes(alloc, free)
-                    && self.has_smaller_input_beside(block, alloc) =>
-            {
-                Guess::new(Category::Activation, 0.4)
-            }
-            _ => guess,
-        })
+        if category != Category::Input {
+            return category.into();
+        }
+        if !is_brief && self.outputs.is_output(group, block, alloc, phases) {
+            return Category::Activation.into();
+        }
+        let is_large = block.bytes.0 > self.outputs.largest();
+        // Nothing of this line ever entered a forward pass.
+        let never_feeds = forward.is_none() && !group.feeds;
+        // No batch is larger than all that a forward pass makes of it, unless each step starts
+        // with one.
+        if phases.allocs_have_stacks && (never_feeds || !group.leads && is_large) {
+            return Verdict::either(Category::Activation, Category::Input);
+        }
+        // A sum of many passes is made before the first of them.
+        let is_sum =
+            is_large && self.outlives_passes(life) && self.has_smaller_input_beside(block, alloc);
+        if is_sum { Category::Activation } else { Category::Input }.into()
     }
 
     /// Whether a block lives through several forward passes without a backward pass.
-    fn outlives_passes(&self, alloc: u32, free: Option<u32>) -> bool {
-        let end = free.unwrap_or(self.trace.slots());
-        let is_inference =
-            self.phases.next_after(Phase::Backward, alloc).is_none_or(|backward| backward > end);
-        is_inference && self.phases.forward_periods(alloc, end) >= MIN_PASSES
+    fn outlives_passes(&self, Life { alloc, free, .. }: Life<'_>) -> bool {
+        let phases = self.window.phases;
+        let end = free.unwrap_or(self.window.trace.slots());
+        phases.next_after(Phase::Backward, alloc).is_none_or(|backward| backward > end)
+            && phases.forward_periods(alloc, end) >= MIN_PASSES
     }
 
     /// Whether the program allocated a smaller block just before, which lives through the next
     /// forward pass as well.
     fn has_smaller_input_beside(&self, block: &Block, alloc: u32) -> bool {
-        let Some(forward) = self.phases.next_after(Phase::Forward, alloc) else { return false };
-        let next = self.trace.blocks.partition_point(|block| block.enters <= alloc);
-        let before = self.trace.blocks[..next].iter().rev().take(MAX_BESIDE);
-        before.into_iter().any(|other| {
+        let Window { phases, trace, .. } = self.window;
+        let Some(forward) = phases.next_after(Phase::Forward, alloc) else { return false };
+        let next = trace.blocks.partition_point(|block| block.enters <= alloc);
+        trace.blocks[..next].iter().rev().take(MAX_BESIDE).any(|other| {
             other.bytes < block.bytes
-                && other.bytes.0 >= MIN_BESIDE_BYTES
+                && other.bytes.0 >= MIN_BYTES
+                && self.window.phase(other) == Some(Phase::Other)
                 && other.alloc_event().is_some_and(|event| {
-                    let hints = self.hints[other.stack.0 as usize];
-                    self.phases.of_alloc(event.0, hints) == Some(Phase::Other)
-                        && self.phases.last_before(Phase::Forward, event.0)
-                            == self.phases.last_before(Phase::Forward, alloc)
+                    phases.last_before(Phase::Forward, event.0)
+                        == phases.last_before(Phase::Forward, alloc)
                 })
-                && free_event(other, self.trace.slots()).is_none_or(|free| free > forward)
+                && self.window.outlives(other, forward)
         })
     }
 
     /// Judges a block of the program by the phase that follows.
-    fn between_phases(&self, feeds: bool, alloc: u32, free: Option<u32>) -> Guess {
-        let phases = self.phases;
-        let forward = phases.next_after(Phase::Forward, alloc);
-        let backward = phases.next_after(Phase::Backward, alloc);
-        let lives_until = |event: u32| free.is_none_or(|free| free >= event);
-        if self.is_saved_in_forward(alloc, free) {
-            return Guess::new(Category::Activation, 0.6);
+    fn between_phases(&self, feeds: bool, life: Life<'_>) -> Category {
+        let phases = self.window.phases;
+        let forward = phases.next_after(Phase::Forward, life.alloc);
+        let backward = phases.next_after(Phase::Backward, life.alloc);
+        if self.is_saved_in_forward(life) {
+            return Category::Activation;
         }
         match (forward, backward) {
-            (Some(forward), _) if feeds && lives_until(forward) => Guess::new(Category::Input, 0.8),
-            (None, _) if feeds && free.is_none() => Guess::new(Category::Input, 0.6),
+            (Some(forward), _) if feeds && life.reaches(forward) => Category::Input,
+            (None, _) if feeds && life.free.is_none() => Category::Input,
             // A training loop without modules: its forward pass is the program's own code.
-            (None, Some(backward)) if !phases.occurs(Phase::Forward) && lives_until(backward) => {
-                Guess::new(Category::Activation, 0.4)
+            (_, Some(backward))
+                if life.reaches(backward) && (!feeds || !phases.occurs(Phase::Forward)) =>
+            {
+                Category::Activation
             }
-            (_, Some(backward)) if !feeds && lives_until(backward) => {
-                Guess::new(Category::Activation, 0.7)
-            }
-            (_, None) if !feeds && free.is_none() => Guess::new(Category::Activation, 0.5),
-            _ => Guess::new(Category::Temporary, 0.5),
+            (_, None) if !feeds && life.free.is_none() => Category::Activation,
+            _ => Category::Temporary,
         }
     }
 
     /// Whether inference keeps the block between forward passes: it replaces smaller blocks, its
     /// code calls it a cache, or it is a pool of blocks from before the first forward pass.
-    fn is_cache(
-        &self,
-        block: &Block,
-        alloc: u32,
-        free: Option<u32>,
-        phase: Option<Phase>,
-        hints: StackHints,
-    ) -> bool {
-        let phases = self.phases;
-        let is_brief = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
-        if is_brief || self.reaches_backward(alloc, free) || !phases.occurs(Phase::Forward) {
+    fn is_cache(&self, life: Life<'_>, phase: Option<Phase>) -> bool {
+        let phases = self.window.phases;
+        if life.is_brief || self.reaches_backward(life) || !phases.occurs(Phase::Forward) {
             return false;
         }
-        let group = &self.groups[block.stack.0 as usize];
+        let group = self.group(life.block);
         let is_training = phases.occurs(Phase::Backward) || phases.occurs(Phase::Optimizer);
         match phase {
             Some(Phase::Forward | Phase::Other) if group.grows_in_pairs => true,
             Some(Phase::Forward) if group.grows_in_turn => true,
-            Some(Phase::Forward | Phase::Other) if hints.is_cache && !is_training => true,
+            Some(Phase::Forward | Phase::Other) if life.hints.is_cache && !is_training => true,
             Some(Phase::Other) => {
                 group.is_pool
                     && !is_training
-                    && phases.last_before(Phase::Forward, alloc).is_none()
-                    && phases.next_after(Phase::Forward, alloc).is_some()
+                    && phases.last_before(Phase::Forward, life.alloc).is_none()
+                    && phases.next_after(Phase::Forward, life.alloc).is_some()
             }
             _ => false,
         }
     }
 
     /// Whether a backward pass starts while a block lives.
-    fn reaches_backward(&self, alloc: u32, free: Option<u32>) -> bool {
-        let backward = self.phases.next_after(Phase::Backward, alloc);
-        backward.is_some_and(|backward| free.is_none_or(|free| free > backward))
+    fn reaches_backward(&self, life: Life<'_>) -> bool {
+        let backward = self.window.phases.next_after(Phase::Backward, life.alloc);
+        backward.is_some_and(|backward| life.reaches(backward + 1))
     }
 
     /// Whether a block is allocated after a backward pass and lives until the optimizer.
-    fn is_gradient_copy(&self, alloc: u32, free: Option<u32>) -> bool {
-        let phases = self.phases;
-        let after_backward = phases.last_before(Phase::Backward, alloc).is_some_and(|backward| {
-            phases.last_before(Phase::Forward, alloc).is_none_or(|f| f < backward)
-        });
-        let forward = phases.next_after(Phase::Forward, alloc).unwrap_or(u32::MAX);
-        after_backward
-            && phases
-                .next_after(Phase::Optimizer, alloc)
-                .is_some_and(|o| o < forward && free.is_none_or(|free| free >= o))
+    fn is_gradient_copy(&self, life: Life<'_>) -> bool {
+        let phases = self.window.phases;
+        let backward = phases.last_before(Phase::Backward, life.alloc);
+        let forward = phases.next_after(Phase::Forward, life.alloc).unwrap_or(u32::MAX);
+        let update = phases.next_after(Phase::Optimizer, life.alloc);
+        backward > phases.last_before(Phase::Forward, life.alloc)
+            && update.is_some_and(|update| update < forward && life.reaches(update))
     }
 
     /// Whether code inside a forward pass saves the block for backward, which frees it.
-    fn is_saved_in_forward(&self, alloc: u32, free: Option<u32>) -> bool {
-        let (Some(span), Some(free)) = (self.phases.span(alloc), free) else { return false };
-        let spans = &self.phases.spans[span..];
+    fn is_saved_in_forward(&self, Life { alloc, free, .. }: Life<'_>) -> bool {
+        let phases = self.window.phases;
+        let (Some(span), Some(free)) = (phases.span(alloc), free) else { return false };
+        let spans = &phases.spans[span..];
         // `zero_grad` can stand between the two passes.
         let skipped = usize::from(spans.get(1).is_some_and(|s| s.phase == Phase::Optimizer));
         let backward = spans.get(1 + skipped);
@@ -516,110 +467,93 @@ impl Judge<'_> {
     }
 
     /// Judges a block that code for building or loading a model allocated.
-    fn model(&self, block: &Block, alloc: u32, free: Option<u32>, hints: StackHints) -> Verdict {
-        let guess = hints.built_in_rule.unwrap_or_default();
-        if hints.is_module_init && self.phases.last_before(Phase::Forward, alloc).is_some() {
+    fn model(&self, life: Life<'_>, category: Category) -> Verdict {
+        let Life { block, alloc, free, is_brief, hints } = life;
+        let phases = self.window.phases;
+        if hints.is_module_init && phases.last_before(Phase::Forward, alloc).is_some() {
             // Any object can have an `__init__`. An object built during training is no model.
-            return self.program(block, alloc, free);
+            return self.program(life);
         }
-        let Some(free) = free else {
-            return if hints.is_module_init {
-                Verdict::ModuleTensor
-            } else {
-                Verdict::Final(guess)
-            };
-        };
-        let is_used =
-            self.phases.next_after(Phase::Forward, alloc).is_some_and(|forward| forward <= free);
-        match (is_used, free - alloc <= MAX_OPERATION_EVENTS) {
+        let forward = phases.next_after(Phase::Forward, alloc);
+        let is_used = free.is_none_or(|free| forward.is_some_and(|forward| forward <= free));
+        match (is_used, is_brief) {
             (true, _) if hints.is_module_init => Verdict::ModuleTensor,
-            (true, _) => Verdict::Final(guess),
-            (false, true) => verdict(Category::Temporary, 0.7),
+            (false, true) => Category::Temporary.into(),
             // The model was converted, sharded or dropped before it ran.
-            (false, false) => {
-                verdict(if block.bytes.0 == 0 { Category::Unknown } else { guess.category }, 0.5)
-            }
+            (false, false) if block.bytes.0 == 0 => Category::Unknown.into(),
+            _ => category.into(),
         }
     }
 
     /// Judges a block that a collective allocated.
-    fn communication(
-        &self,
-        alloc: u32,
-        free: Option<u32>,
-        hints: StackHints,
-        confidence: f32,
-    ) -> Verdict {
-        let is_backward = hints.is_engine || self.phases.current(alloc) == Some(Phase::Backward);
-        let update = self.phases.next_after(Phase::Optimizer, alloc);
+    fn communication(&self, life: Life<'_>) -> Category {
+        let phases = self.window.phases;
+        let is_engine = life.hints.is_engine;
+        let is_backward = is_engine || phases.current(life.alloc) == Some(Phase::Backward);
         // FSDP reduces gradients into a separate buffer, which then becomes the gradient.
-        if is_backward && update.is_some_and(|update| free.is_none_or(|free| free >= update))
-            || is_backward && hints.is_engine && update.is_none() && free.is_none()
-        {
-            return verdict(Category::Gradient, 0.75);
-        }
-        verdict(Category::Communication, confidence)
+        let becomes_gradient = match phases.next_after(Phase::Optimizer, life.alloc) {
+            Some(update) => is_backward && life.reaches(update),
+            None => is_engine && life.free.is_none(),
+        };
+        if becomes_gradient { Category::Gradient } else { Category::Communication }
     }
 
     /// Judges a block from before the window whose stack the allocator recorded.
     fn preexisting_with_stack(&self, block: &Block, hints: StackHints) -> Verdict {
-        let free = free_event(block, self.trace.slots());
-        let Some(Guess { category, confidence, .. }) = hints.built_in_rule else {
+        let free = self.window.free(block);
+        let Some(category) = hints.built_in_rule else {
             return match free {
-                None if hints.is_cache && !self.before.is_training => verdict(Category::Cache, 0.5),
-                Some(_) => verdict(Category::Input, 0.3),
+                None if hints.is_cache && !self.before.is_training => Category::Cache.into(),
+                Some(_) => Category::Input.into(),
                 None => Verdict::ProgramTensor,
             };
         };
         let key = (block.stack, block.bytes.0);
-        match category {
-            _ if hints.is_gradient_buffer => verdict(Category::Gradient, 0.7),
-            Category::Communication if hints.is_bucket => Verdict::Bucket,
-            Category::Parameter if hints.is_module_init => Verdict::ModuleTensor,
-            Category::Temporary if free.is_some_and(|free| self.is_first_update(free)) => {
-                verdict(Category::Temporary, 0.5)
-            }
+        let category = match category {
+            _ if hints.is_gradient_buffer => Category::Gradient,
+            Category::Communication if hints.is_bucket => return Verdict::Bucket,
+            Category::Parameter if hints.is_module_init => return Verdict::ModuleTensor,
+            Category::Temporary if free.is_some_and(|free| self.is_first_update(free)) => category,
             // A block of an optimizer's step that is live at the start of the recording is
             // optimizer state.
-            Category::Temporary => verdict(Category::OptimizerState, 0.6),
-            Category::Activation if self.before.is_cache(key, hints) => {
-                verdict(Category::Cache, 0.5)
-            }
+            Category::Temporary => Category::OptimizerState,
+            Category::Activation if self.before.is_cache(key, hints) => Category::Cache,
             Category::Activation if free.is_none() && self.before.is_workspace(key) => {
-                verdict(Category::Workspace, 0.5)
+                Category::Workspace
             }
-            Category::Activation => verdict(category, 0.5),
-            _ => verdict(category, confidence * 0.9),
-        }
+            _ => category,
+        };
+        category.into()
     }
 
     /// Judges a block from before the window without a stack of its own. The only evidence is the
     /// phase of its free.
     fn preexisting(&mut self, block: &Block) -> Verdict {
-        let Some(free) = free_event(block, self.trace.slots()) else {
-            return Verdict::Preexisting;
-        };
-        let hints = self.hints[block.stack.0 as usize];
-        let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
+        let Window { phases, .. } = self.window;
+        let Some(free) = self.window.free(block) else { return Verdict::Preexisting };
+        let hints = self.window.stack(block);
+        let phase = if hints.has_frames { hints.phase() } else { phases.current(free) };
         match phase {
-            Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
+            Some(Phase::Backward | Phase::Forward) => Category::Activation.into(),
             // The window starts within an optimizer's step, which frees what it allocated.
-            Some(Phase::Optimizer) if !hints.zeroes_gradients && self.is_first_update(free) => {
+            Some(Phase::Optimizer)
+                if !hints.has(Fact::ZeroesGradients) && self.is_first_update(free) =>
+            {
                 if hints.has_frames {
-                    verdict(Category::Temporary, 0.5)
+                    Category::Temporary.into()
                 } else {
-                    Verdict::Final(Guess::either(Category::Gradient, Category::Temporary))
+                    Verdict::either(Category::Gradient, Category::Temporary)
                 }
             }
             Some(Phase::Optimizer) => {
                 // An optimizer that replaces its state allocates a block of that size and keeps it.
-                let span = self.phases.span(free).unwrap_or_default();
+                let span = phases.span(free).unwrap_or_default();
                 match self.replacements.get_mut(&(span, block.bytes.0)) {
                     Some(count) if *count > 0 => {
                         *count -= 1;
-                        verdict(Category::OptimizerState, 0.6)
+                        Category::OptimizerState.into()
                     }
-                    _ => verdict(Category::Gradient, 0.5),
+                    _ => Category::Gradient.into(),
                 }
             }
             _ => Verdict::Preexisting,
@@ -628,8 +562,7 @@ impl Judge<'_> {
 
     /// Whether an event is within an optimizer's step that began before the window.
     fn is_first_update(&self, event: u32) -> bool {
-        [Phase::Forward, Phase::Backward]
-            .into_iter()
-            .all(|phase| self.phases.last_before(phase, event).is_none())
+        let never = |phase| self.window.phases.last_before(phase, event).is_none();
+        never(Phase::Forward) && never(Phase::Backward)
     }
 }

@@ -1,14 +1,13 @@
 //! Blocks that take the place of older ones: `p.data = new`, `state[p] = new`.
 
-use super::life::{MAX_OPERATION_EVENTS, free_event};
 use super::phases::Phases;
-use super::stacks::StackHints;
-use super::{Category, Guess, Phase};
+use super::window::Window;
+use super::{Basis, Category, Guess, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
-use vramscope_snapshot::{FrameId, Snapshot};
-use vramscope_trace::slicing::{Budget, STRIDE, strides};
-use vramscope_trace::{Block, Trace};
+use vramscope_snapshot::FrameId;
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// Cost of looking at a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 4;
@@ -32,57 +31,45 @@ pub(super) struct Lineage {
 type Waiting = FxHashMap<(FrameId, u64), VecDeque<(u32, u32)>>;
 
 /// Finds which block of the program's own code or of an optimizer takes the place of which.
-pub(super) async fn lineage(
-    snapshot: &Snapshot,
-    trace: &Trace,
-    hints: &[StackHints],
-    phases: &Phases,
-    budget: &mut Budget,
-) -> Lineage {
+pub(super) async fn lineage(window: Window<'_>, budget: &mut Budget) -> Lineage {
+    let Window { snapshot, trace, stacks, phases } = window;
     if !phases.frees_have_own_stacks {
         return Lineage::default();
     }
-    let slots = trace.slots();
     // A temporary of an operation, or of an optimizer's step.
-    let is_brief = |block: &Block, alloc: u32| {
-        free_event(block, slots).is_some_and(|free| {
-            free - alloc <= MAX_OPERATION_EVENTS
-                || phases.current(alloc) == Some(Phase::Optimizer)
-                    && phases.period(alloc) == phases.period(free)
-        })
+    let is_brief = |block: &Block| {
+        let in_step = |alloc: u32, free: u32| {
+            phases.current(alloc) == Some(Phase::Optimizer)
+                && phases.period(alloc) == phases.period(free)
+        };
+        let life = block.alloc_event().zip(window.free(block));
+        window.is_brief(block) || life.is_some_and(|(alloc, free)| in_step(alloc.0, free))
     };
-    // Allocation, line and size of the new blocks.
+    // Allocation, index and line of the new blocks.
     let mut new: Vec<(u32, u32, FrameId)> = Vec::new();
     let mut sites: FxHashSet<FrameId> = FxHashSet::default();
-    for (part, blocks) in (0..).zip(trace.blocks.chunks(STRIDE)) {
-        budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-        for (i, block) in ((part * STRIDE) as u32..).zip(blocks) {
-            let Some(alloc) = block.alloc_event() else { continue };
-            let hints = hints[block.stack.0 as usize];
-            let phase = phases.of_alloc(alloc.0, hints);
-            if matches!(phase, Some(Phase::Optimizer | Phase::Other))
-                && let Some(site) = hints.site
-                && !is_brief(block, alloc.0)
-            {
-                new.push((alloc.0, i, site));
-                sites.insert(site);
-            }
+    let visit = |i, block: &Block, alloc| {
+        if matches!(window.phase(block), Some(Phase::Optimizer | Phase::Other))
+            && let Some(site) = window.stack(block).site
+            && !is_brief(block)
+        {
+            new.push((alloc, i, site));
+            sites.insert(site);
         }
-    }
-    let rows = &trace.device.events;
+    };
+    window.each_alloc(COST_PER_BLOCK, budget, visit).await;
     let mut old: Vec<(u32, u32, FrameId)> = Vec::new();
-    for (part, blocks) in (0..).zip(trace.blocks.chunks(STRIDE)) {
-        budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-        for (i, block) in ((part * STRIDE) as u32..).zip(blocks) {
-            let Some(free) = free_event(block, slots) else { continue };
-            let site = hints[snapshot.events.stack(rows.start + free).0 as usize].site;
-            if let Some(site) = site.filter(|site| sites.contains(site))
-                && block.alloc_event().is_none_or(|alloc| !is_brief(block, alloc.0))
-            {
-                old.push((free, i, site));
-            }
+    let visit = |i, block: &Block| {
+        let Some(free) = window.free(block) else { return };
+        let row = trace.device.events.start + free;
+        let site = stacks[snapshot.events.stack(row).0 as usize].site;
+        if let Some(site) = site.filter(|site| sites.contains(site))
+            && !is_brief(block)
+        {
+            old.push((free, i, site));
         }
-    }
+    };
+    window.each(COST_PER_BLOCK, budget, visit).await;
     new.sort_unstable();
     old.sort_unstable();
     let mut lineage = Lineage::default();
@@ -157,9 +144,9 @@ impl Lineage {
                 let guess = &mut guesses[new as usize];
                 if matches!(category, Category::Parameter | Category::OptimizerState)
                     && guess.category != category
-                    && guess.confidence < 0.9
+                    && guess.basis < Basis::Stated
                 {
-                    *guess = Guess::new(category, 0.6);
+                    *guess = Guess::new(category);
                 }
             }
         }

@@ -29,6 +29,7 @@ mod rules;
 mod sizes;
 mod spans;
 mod stacks;
+mod window;
 mod workspace;
 
 pub use own_name::own_name;
@@ -128,26 +129,42 @@ impl Category {
     }
 }
 
-/// A category with a confidence.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Why a block has its category, weakest reason first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Basis {
+    /// None, or only that its line makes many tensors.
+    #[default]
+    Line,
+    /// Call stacks, sizes and lives.
+    Life,
+    /// The user's rule or the file states it.
+    Stated,
+}
+
+/// A category, and what it rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guess {
     /// The category.
     pub category: Category,
-    /// From 0 (no evidence) to 1 (stated by the user or by a profile). An order, not a probability.
-    pub confidence: f32,
     /// Two categories that are equally likely. Only where `category` is unknown.
     pub candidates: Option<[Category; 2]>,
+    basis: Basis,
 }
 
 impl Guess {
     /// A guess of one category.
-    pub const fn new(category: Category, confidence: f32) -> Self {
-        Self { category, confidence, candidates: None }
+    pub const fn new(category: Category) -> Self {
+        Self { category, candidates: None, basis: Basis::Life }
+    }
+
+    /// A category that the user's rule or the file states.
+    const fn stated(category: Category) -> Self {
+        Self { category, candidates: None, basis: Basis::Stated }
     }
 
     /// Two categories that are equally likely.
     pub const fn either(first: Category, second: Category) -> Self {
-        Self { category: Category::Unknown, confidence: 0.0, candidates: Some([first, second]) }
+        Self { category: Category::Unknown, candidates: Some([first, second]), basis: Basis::Line }
     }
 }
 
@@ -180,21 +197,22 @@ impl Categories {
         budget: &'a mut Budget,
     ) -> Boxed<'a, Self> {
         Box::pin(async move {
-            let hints = stacks::hints(snapshot, trace, rules, budget).await;
-            let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
-            let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
-            let lineage = lineage::lineage(snapshot, trace, &hints, &phases, budget).await;
-            let (guesses, copies) =
-                sizes::resolve(trace, &hints, &phases, &verdicts, &lineage, budget).await;
+            let stacks = stacks::hints(snapshot, trace, rules, budget).await;
+            let phases = phases::Phases::new(snapshot, trace, &stacks, budget).await;
+            let window = window::Window { snapshot, trace, stacks: &stacks, phases: &phases };
+            let verdicts = life::verdicts(window, budget).await;
+            let lineage = lineage::lineage(window, budget).await;
+            let (guesses, copies) = sizes::resolve(window, &verdicts, &lineage, budget).await;
             Self { guesses, copies, phases: phases.spans }
         })
     }
 
     /// Sets the category of a block whose tensor the program recorded. It wins over what is
-    /// inferred, but not over a rule of full confidence.
+    /// inferred, but not over a user's rule.
     pub fn record(&mut self, block: u32, category: Category) {
-        if let Some(guess) = self.guesses.get_mut(block as usize).filter(|g| g.confidence < 1.0) {
-            *guess = Guess::new(category, 1.0);
+        let guess = self.guesses.get_mut(block as usize);
+        if let Some(guess) = guess.filter(|guess| guess.basis < Basis::Stated) {
+            *guess = Guess::stated(category);
         }
     }
 

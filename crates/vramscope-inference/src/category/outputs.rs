@@ -3,12 +3,11 @@
 
 use super::Phase;
 use super::groups::Group;
-use super::life::free_event;
 use super::phases::Phases;
-use super::stacks::StackHints;
+use super::window::Window;
 use rustc_hash::FxHashMap;
-use vramscope_trace::slicing::{Budget, STRIDE};
-use vramscope_trace::{Block, Trace};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::Budget;
 
 /// Smaller blocks have the size of another one by chance.
 const MIN_BYTES: u64 = 1 << 16;
@@ -34,40 +33,29 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    pub(super) async fn new(
-        trace: &Trace,
-        hints: &[StackHints],
-        phases: &Phases,
-        budget: &mut Budget,
-    ) -> Self {
+    pub(super) async fn new(window: Window<'_>, budget: &mut Budget) -> Self {
         let mut outputs = Self { by_size: FxHashMap::default(), largest: 0, batches: Vec::new() };
-        let first_forward = phases.next_after(Phase::Forward, 0).unwrap_or(0);
-        let mut leads = vec![false; hints.len()];
-        for blocks in trace.blocks.chunks(STRIDE) {
-            budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-            for block in blocks {
-                let Some(alloc) = block.alloc_event() else { continue };
-                let stack = block.stack.0 as usize;
-                let free = free_event(block, trace.slots()).unwrap_or(u32::MAX);
-                match phases.of_alloc(alloc.0, hints[stack]) {
-                    Some(Phase::Forward) => {
-                        outputs.largest = block.bytes.0.max(outputs.largest);
-                        if block.bytes.0 >= MIN_BYTES / 2 {
-                            let of_size = outputs.by_size.entry(block.bytes.0).or_default();
-                            of_size.push((alloc.0, free));
-                        }
-                    }
-                    Some(Phase::Other) => {
-                        leads[stack] |= alloc.0 < first_forward;
-                        let feeds = phases.next_after(Phase::Forward, alloc.0);
-                        if leads[stack] && feeds.is_some_and(|feeds| feeds < free) {
-                            outputs.batches.push(alloc.0);
-                        }
-                    }
-                    _ => {}
+        let first_forward = window.phases.next_after(Phase::Forward, 0).unwrap_or(0);
+        let mut leads = vec![false; window.stacks.len()];
+        let visit = |_, block: &Block, alloc| match window.phase(block) {
+            Some(Phase::Forward) => {
+                outputs.largest = block.bytes.0.max(outputs.largest);
+                if block.bytes.0 >= MIN_BYTES / 2 {
+                    let free = window.free(block).unwrap_or(u32::MAX);
+                    outputs.by_size.entry(block.bytes.0).or_default().push((alloc, free));
                 }
             }
-        }
+            Some(Phase::Other) => {
+                let leads = &mut leads[block.stack.0 as usize];
+                *leads |= alloc < first_forward;
+                let feeds = window.phases.next_after(Phase::Forward, alloc);
+                if *leads && feeds.is_some_and(|feeds| window.outlives(block, feeds)) {
+                    outputs.batches.push(alloc);
+                }
+            }
+            _ => {}
+        };
+        window.each_alloc(COST_PER_BLOCK, budget, visit).await;
         outputs
     }
 
@@ -83,12 +71,11 @@ impl Outputs {
     /// a step, or a batch comes beside in each round.
     pub(super) fn is_output(
         &self,
-        groups: &[Group],
+        group: &Group,
         block: &Block,
         alloc: u32,
         phases: &Phases,
     ) -> bool {
-        let group = &groups[block.stack.0 as usize];
         let bytes = block.bytes.0;
         if group.leads || bytes < MIN_BYTES || !phases.allocs_have_stacks {
             return false;

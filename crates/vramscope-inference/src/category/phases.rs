@@ -13,13 +13,8 @@ use vramscope_trace::slicing::{Budget, STRIDE, strides};
 
 /// The phases of one device's window.
 pub(super) struct Phases {
-    /// First event and phase of each period. A period is a maximal sequence of events that show the
-    /// same phase.
-    periods: Vec<(u32, Phase)>,
-    /// First event of each period.
-    starts: EventSet,
-    /// Number of events that show the phase of each period.
-    shown: Vec<u32>,
+    /// A period is a maximal sequence of events that show one phase.
+    periods: Vec<Run>,
     /// The periods without short interruptions.
     pub(super) spans: Vec<PhaseSpan>,
     /// Events that show a phase, by [`Phase`] (forward, backward, optimizer).
@@ -70,8 +65,6 @@ impl Phases {
         let ends = range_ends(snapshot, trace, budget).await;
         let mut phases = Self {
             periods: Vec::new(),
-            starts: EventSet::default(),
-            shown: Vec::new(),
             spans: Vec::new(),
             events: Default::default(),
             named: named_phases(&ends),
@@ -92,8 +85,9 @@ impl Phases {
             }
         }
         budget.charge(rows.len() as u64 / 16).await;
-        phases.events.iter_mut().chain([&mut phases.starts]).for_each(EventSet::finish);
-        let mut runs = phases.runs(budget).await;
+        phases.events.iter_mut().for_each(EventSet::finish);
+        budget.charge(phases.periods.len() as u64 * spans::COST_PER_RUN).await;
+        let mut runs = phases.periods.clone();
         evaluation::mark(snapshot, trace, &mut runs, budget).await;
         graph::extend_forward(trace, &mut runs, budget).await;
         phases.spans = spans::merged(runs, rows.len() as u32);
@@ -121,13 +115,9 @@ impl Phases {
     }
 
     fn record(&mut self, event: u32, phase: Phase) {
-        if self.periods.last().is_none_or(|period| period.1 != phase) {
-            self.periods.push((event, phase));
-            self.starts.push(event);
-            self.shown.push(0);
-        }
-        if let Some(shown) = self.shown.last_mut() {
-            *shown += 1;
+        match self.periods.last_mut() {
+            Some(period) if period.phase == phase => period.shown += 1,
+            _ => self.periods.push(Run { begin: event, phase, shown: 1 }),
         }
         if phase != Phase::Other {
             self.events[phase as usize].push(event);
@@ -149,7 +139,7 @@ impl Phases {
 
     /// The end of the period that contains an event: the first event of the next period.
     pub(super) fn period_end(&self, event: u32) -> Option<u32> {
-        self.starts.next_after(event)
+        self.periods.get(self.period(event) as usize).map(|period| period.begin)
     }
 
     /// The last event before `event` that shows a phase.
@@ -164,9 +154,8 @@ impl Phases {
 
     /// The number of forward periods that begin between two events.
     pub(super) fn forward_periods(&self, from: u32, to: u32) -> usize {
-        let [from, to] =
-            [from, to].map(|event| self.periods.partition_point(|period| period.0 <= event));
-        self.periods[from..to].iter().filter(|period| period.1 == Phase::Forward).count()
+        let periods = &self.periods[self.period(from) as usize..self.period(to) as usize];
+        periods.iter().filter(|period| period.phase == Phase::Forward).count()
     }
 
     /// Whether the window holds a forward pass, its backward pass and the update that follows.
@@ -183,19 +172,7 @@ impl Phases {
 
     /// The phase of the period that contains an event.
     pub(super) fn current(&self, event: u32) -> Option<Phase> {
-        let next = self.periods.partition_point(|period| period.0 <= event);
-        self.periods[..next].last().map(|period| period.1)
-    }
-
-    /// Consecutive events that show one phase.
-    async fn runs(&self, budget: &mut Budget) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::with_capacity(self.periods.len());
-        for part in strides(self.periods.len()) {
-            budget.charge(part.len() as u64 * spans::COST_PER_RUN).await;
-            let periods = self.periods[part.clone()].iter().zip(&self.shown[part]);
-            runs.extend(periods.map(|(&(begin, phase), &shown)| Run { begin, phase, shown }));
-        }
-        runs
+        self.periods[..self.period(event) as usize].last().map(|period| period.phase)
     }
 
     /// The span that contains an event, as an index of `spans`.
@@ -205,7 +182,7 @@ impl Phases {
 
     /// A number that identifies the period that contains an event.
     pub(super) fn period(&self, event: u32) -> u32 {
-        self.periods.partition_point(|period| period.0 <= event) as u32
+        self.periods.partition_point(|period| period.begin <= event) as u32
     }
 }
 

@@ -72,7 +72,7 @@ fn all_are(script: &Script, blocks: &[u64], expected: Guess) {
 
 #[track_caller]
 fn are(script: &Script, blocks: &[u64], expected: Category) {
-    all_are(script, blocks, Guess::new(expected, 0.5));
+    all_are(script, blocks, Guess::new(expected));
 }
 
 const MOMENTS: Stack = &["<listcomp>@/my/train.py#12", MAIN];

@@ -2,7 +2,7 @@
 
 use super::own_name::own_name;
 use super::rules::{Rule, Rules};
-use super::{Category, Guess, Phase};
+use super::{Category, Phase};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
@@ -13,46 +13,57 @@ use vramscope_trace::{Trace, is_framework_file};
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 pub(super) struct StackHints {
-    /// Guess of the user's rule that the stack matches.
-    pub(super) user_rule: Option<Guess>,
-    /// Guess of the built-in rule that the stack matches.
-    pub(super) built_in_rule: Option<Guess>,
+    /// Category of the user's rule that the stack matches.
+    pub(super) user_rule: Option<Category>,
+    /// Category of the built-in rule that the stack matches.
+    pub(super) built_in_rule: Option<Category>,
     /// Whether the stack has frames.
     pub(super) has_frames: bool,
     /// Whether the stack is from inside the autograd engine, or from a thread that C++ started.
     pub(super) is_engine: bool,
     /// Whether a module's own `__init__` allocated the block: a parameter or a buffer.
     pub(super) is_module_init: bool,
-    /// Whether a module runs: a forward pass, or its repetition inside backward.
-    pub(super) runs_module: bool,
     /// Whether the block is a bucket of gradients that `DistributedDataParallel` reduces at once.
     pub(super) is_bucket: bool,
     /// Whether the program's own function or file has `cache` in its name.
     pub(super) is_cache: bool,
-    /// Whether the stack is of a call that zeroes gradients, or drops them.
-    pub(super) zeroes_gradients: bool,
     /// Whether the block is one buffer for many gradients, which a library allocates at its start.
     pub(super) is_gradient_buffer: bool,
-    /// Whether `autocast` casts an argument of an operation, and keeps the result if it is a
-    /// weight.
-    pub(super) is_autocast_cast: bool,
-    /// Whether an autograd graph drops the tensors that it saved.
-    pub(super) releases_graph: bool,
     /// Whether a thread of the program runs the code, while modules run in other threads.
     pub(super) is_worker_thread: bool,
-    /// Whether the program's own code has the frame of an optimizer's file.
-    pub(super) is_optimizer_file: bool,
     /// The innermost frame in Python.
     pub(super) site: Option<FrameId>,
+    facts: u8,
+}
+
+/// What a frame shows, and each stack that has the frame.
+#[derive(Clone, Copy)]
+pub(super) enum Fact {
+    /// A module runs: a forward pass, or its repetition inside backward.
+    RunsModule,
+    /// `DistributedDataParallel` allocates buckets.
+    AllocatesBuckets,
+    /// The call zeroes gradients, or drops them.
+    ZeroesGradients,
+    /// `autocast` casts an argument of an operation, and keeps the result if it is a weight.
+    AutocastCast,
+    /// An autograd graph drops the tensors that it saved.
+    ReleasesGraph,
+    /// The program's own code is in an optimizer's file.
+    OptimizerFile,
 }
 
 impl StackHints {
+    pub(super) fn has(self, fact: Fact) -> bool {
+        self.facts & 1 << fact as u8 != 0
+    }
+
     /// The phase that the stack shows. `None` if it could be any.
     pub(super) fn phase(&self) -> Option<Phase> {
         if self.is_engine {
             return Some(Phase::Backward);
         }
-        match self.built_in_rule.map(|guess| guess.category) {
+        match self.built_in_rule {
             Some(Category::Activation) => Some(Phase::Forward),
             Some(Category::Gradient) => Some(Phase::Backward),
             Some(Category::OptimizerState | Category::Temporary) => Some(Phase::Optimizer),
@@ -64,7 +75,6 @@ impl StackHints {
 
 /// The evidence from one frame.
 #[derive(Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 struct FrameHints {
     /// Index of the first user's rule that the frame matches.
     user_rule: Option<u32>,
@@ -74,14 +84,10 @@ struct FrameHints {
     /// Whether the function is an `__init__`.
     is_init: bool,
     function: MixedFunction,
-    runs_module: bool,
-    is_bucket: bool,
     is_cache: bool,
-    zeroes_gradients: bool,
-    is_autocast_cast: bool,
-    releases_graph: bool,
     is_thread: bool,
-    is_optimizer_file: bool,
+    /// A bit for each [`Fact`].
+    facts: u8,
 }
 
 /// The code that a frame belongs to.
@@ -143,24 +149,29 @@ fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
         _ => MixedFunction::None,
     };
     let is_checkpoint = file.ends_with("checkpoint.py") || file.ends_with("checkpointing.py");
+    let is_call = name.contains("_call_impl") && file.ends_with("/nn/modules/module.py");
+    let makes_buckets = file.ends_with("/nn/parallel/distributed.py")
+        && matches!(&*name, "_ddp_init_helper" | "_pre_forward");
+    let facts = [
+        (Fact::RunsModule, is_call || is_checkpoint && class != FrameClass::Root),
+        (Fact::AllocatesBuckets, makes_buckets || own.contains("Reducer::initialize_buckets")),
+        (Fact::ZeroesGradients, name == "zero_grad"),
+        (Fact::AutocastCast, own.ends_with("autocast::cached_cast")),
+        (
+            Fact::ReleasesGraph,
+            own.starts_with("torch::autograd::") && own.ends_with("::release_variables"),
+        ),
+        (Fact::OptimizerFile, class == FrameClass::User && has_optimizer_name(&file)),
+    ];
     FrameHints {
         user_rule: first_match(rules.user(), &file, &name, &name),
         built_in_rule: first_match(Rules::built_in(), &file, &name, &own),
         class,
         is_init: name == "__init__",
         function,
-        runs_module: name.contains("_call_impl") && file.ends_with("/nn/modules/module.py")
-            || is_checkpoint && class != FrameClass::Root,
-        is_bucket: file.ends_with("/nn/parallel/distributed.py")
-            && matches!(&*name, "_ddp_init_helper" | "_pre_forward")
-            || own.contains("Reducer::initialize_buckets"),
         is_cache: has_cache_name(&file, &name),
-        zeroes_gradients: name == "zero_grad",
-        is_autocast_cast: own.ends_with("autocast::cached_cast"),
-        releases_graph: own.starts_with("torch::autograd::")
-            && own.ends_with("::release_variables"),
         is_thread: name == "_bootstrap",
-        is_optimizer_file: class == FrameClass::User && has_optimizer_name(&file),
+        facts: facts.iter().map(|(fact, holds)| u8::from(*holds) << *fact as u8).sum(),
     }
 }
 
@@ -206,24 +217,23 @@ pub(super) async fn hints(
         }
     }
     let have_roots = 2 * rooted_stacks > python_stacks;
-    let guess = |rules: &[Rule], index: Option<u32>| {
-        index.map(|i| &rules[i as usize]).map(|r| Guess::new(r.category, r.confidence))
-    };
+    let category = |rules: &[Rule], index: Option<u32>| index.map(|i| rules[i as usize].category);
     let of_stack = |stack: &[FrameId]| {
         let all_frames = &frames;
         let frames = || stack.iter().map(|f| all_frames[f.0 as usize]);
         let built_in_rule =
-            guess(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
+            category(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
         let user_frame = frames().find(|f| f.class == FrameClass::User);
         let has_library_init = frames().any(|f| f.is_init && f.class == FrameClass::Library);
+        let facts = frames().fold(0, |facts, frame| facts | frame.facts);
         StackHints {
-            user_rule: guess(rules.user(), frames().filter_map(|f| f.user_rule).min()),
+            user_rule: category(rules.user(), frames().filter_map(|f| f.user_rule).min()),
             built_in_rule,
             has_frames: !stack.is_empty(),
             is_engine: frames().any(|f| f.class == FrameClass::Engine)
                 || have_roots
                     && outermost_python(stack).is_some_and(|f| f.class != FrameClass::Root),
-            is_module_init: built_in_rule.is_some_and(|g| g.category == Category::Parameter)
+            is_module_init: built_in_rule == Some(Category::Parameter)
                 && user_frame.is_some_and(|f| f.is_init)
                 && !has_library_init
                 && !frames().any(|f| {
@@ -232,16 +242,12 @@ pub(super) async fn hints(
                         MixedFunction::ModuleApply | MixedFunction::MegatronBuffers
                     )
                 }),
-            runs_module: frames().any(|f| f.runs_module),
-            is_bucket: built_in_rule.is_some_and(|g| g.category == Category::Communication)
-                && frames().any(|f| f.is_bucket),
+            is_bucket: built_in_rule == Some(Category::Communication)
+                && facts & 1 << Fact::AllocatesBuckets as u8 != 0,
             is_cache: user_frame.is_some_and(|f| f.is_cache),
-            zeroes_gradients: frames().any(|f| f.zeroes_gradients),
             is_gradient_buffer: false,
-            is_autocast_cast: frames().any(|f| f.is_autocast_cast),
-            releases_graph: frames().any(|f| f.releases_graph),
             is_worker_thread: outermost_python(stack).is_some_and(|f| f.is_thread),
-            is_optimizer_file: frames().any(|f| f.is_optimizer_file),
+            facts,
             site: stack
                 .iter()
                 .copied()
@@ -264,7 +270,7 @@ pub(super) async fn hints(
         find_category_by_line(snapshot, trace, &frames, function, &mut hints, budget).await;
     }
     // A server may run its model in a thread.
-    if hints.iter().any(|hints| hints.is_worker_thread && hints.runs_module) {
+    if hints.iter().any(|hints| hints.is_worker_thread && hints.has(Fact::RunsModule)) {
         for hints in &mut hints {
             hints.is_worker_thread = false;
         }
@@ -295,9 +301,7 @@ async fn find_category_by_line(
         budget.charge(1 + stack.len() as u64 / 8).await;
         // DeepSpeed's function also calls functions that allocate weights.
         let is_other = function == MixedFunction::ZeroSetup
-            && hints[id as usize]
-                .built_in_rule
-                .is_none_or(|g| g.category != Category::Communication);
+            && hints[id as usize].built_in_rule != Some(Category::Communication);
         if is_other {
             continue;
         }
@@ -326,8 +330,8 @@ async fn find_category_by_line(
             }
             _ => continue,
         }
-        if hints.built_in_rule.is_some_and(|g| g.category == Category::Parameter) {
-            hints.built_in_rule = Some(Guess::new(Category::Buffer, 0.85));
+        if hints.built_in_rule == Some(Category::Parameter) {
+            hints.built_in_rule = Some(Category::Buffer);
         }
     }
 }

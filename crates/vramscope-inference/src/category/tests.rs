@@ -220,7 +220,7 @@ fn user_rules_override_all_other_evidence() {
     let mut script = Script::default();
     let block = script.alloc(1000, INIT);
     step(&mut script, 1000);
-    let rules = Rules::parse("workspace 1 /my/model.py __init__").expect("a rule");
+    let rules = Rules::parse("workspace /my/model.py __init__").expect("a rule");
     assert_eq!(category(&script.guesses(&rules), block), Category::Workspace);
     assert_eq!(category(&script.guesses(&Rules::default()), block), Category::Parameter);
 }

@@ -1,14 +1,11 @@
 //! Scratch memory of libraries, told by more than its size.
 
-use super::life::free_event;
-use super::phases::Phases;
-use super::stacks::StackHints;
+use super::window::Window;
 use super::{Category, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::Block;
-use vramscope_trace::Trace;
-use vramscope_trace::slicing::{Budget, STRIDE};
+use vramscope_trace::slicing::Budget;
 
 /// Default workspace sizes in bytes: cuBLAS (`:4096:2:16:8`), cuBLAS from compute capability 9
 /// (32 MiB), and cuBLASLt (`CublasHandlePool.cpp`, `CUDABlas.cpp`).
@@ -36,17 +33,13 @@ pub(super) struct Workspaces {
 }
 
 impl Workspaces {
-    pub(super) async fn new(
-        trace: &Trace,
-        hints: &[StackHints],
-        phases: &Phases,
-        budget: &mut Budget,
-    ) -> Self {
+    pub(super) async fn new<'a>(window: Window<'a>, budget: &mut Budget) -> Self {
         // Blocks of each size by stack and stream, and kept blocks of each size by stream.
         let mut by_stack: FxHashMap<(u64, StackId, StreamId), u32> = FxHashMap::default();
         let mut kept: FxHashMap<(u64, StreamId), u32> = FxHashMap::default();
         let mut model_sizes: FxHashSet<u64> = FxHashSet::default();
-        let mut found: Vec<(u32, &Block)> = Vec::new();
+        let mut found: Vec<(u32, &'a Block)> = Vec::new();
+        let phases = window.phases;
         let outlives_step = |alloc: u32| {
             let backward = phases.next_after(Phase::Backward, alloc);
             let forward = backward.and_then(|b| phases.next_after(Phase::Forward, b));
@@ -55,42 +48,38 @@ impl Workspaces {
         // Workspaces of cuBLASLt that follow one of cuBLAS.
         let mut pairs: FxHashSet<u32> = FxHashSet::default();
         let mut previous = None;
-        for (part, blocks) in (0..).zip(trace.blocks.chunks(STRIDE)) {
-            budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-            for (i, block) in ((part * STRIDE) as u32..).zip(blocks) {
-                let hints = &hints[block.stack.0 as usize];
-                let category = hints.built_in_rule.map(|guess| guess.category);
-                if matches!(category, Some(Category::Parameter | Category::OptimizerState)) {
-                    model_sizes.insert(block.bytes.0);
-                }
-                let Some(alloc) = block.alloc_event() else { continue };
-                let follows_workspace = found.last().is_some_and(|&(last, before)| {
-                    last + 1 == i
-                        && before.bytes != block.bytes
-                        && (before.stack, before.stream) == (block.stack, block.stream)
-                });
-                let follows = previous.replace((block.stack, block.stream))
-                    == Some((block.stack, block.stream));
-                if !WORKSPACE_BYTES.contains(&block.bytes.0) {
-                    continue;
-                }
-                let is_kept = free_event(block, trace.slots()).is_none();
-                // Blocks of backward may have no stack, so their stack tells them not apart.
-                if hints.has_frames || is_kept {
-                    let key = (block.bytes.0, block.stack, block.stream);
-                    *by_stack.entry(key).or_default() += 1;
-                }
-                if is_kept {
-                    *kept.entry((block.bytes.0, block.stream)).or_default() += 1;
-                    if follows || block.bytes.0 == CUBLAS_BYTES || outlives_step(alloc.0) {
-                        found.push((i, block));
-                        if follows_workspace {
-                            pairs.insert(i);
-                        }
-                    }
-                }
+        let visit = |i, block: &'a Block| {
+            let hints = window.stack(block);
+            let (size, place) = (block.bytes.0, (block.stack, block.stream));
+            if matches!(hints.built_in_rule, Some(Category::Parameter | Category::OptimizerState)) {
+                model_sizes.insert(size);
             }
-        }
+            let Some(alloc) = block.alloc_event() else { return };
+            let follows = previous.replace(place) == Some(place);
+            if !WORKSPACE_BYTES.contains(&size) {
+                return;
+            }
+            let is_kept = window.free(block).is_none();
+            // Blocks of backward may have no stack, so their stack tells them not apart.
+            if hints.has_frames || is_kept {
+                *by_stack.entry((size, block.stack, block.stream)).or_default() += 1;
+            }
+            if !is_kept {
+                return;
+            }
+            *kept.entry((size, block.stream)).or_default() += 1;
+            if follows || size == CUBLAS_BYTES || outlives_step(alloc.0) {
+                let follows_workspace = follows
+                    && found.last().is_some_and(|&(last, before)| {
+                        last + 1 == i && before.bytes != block.bytes
+                    });
+                if follows_workspace {
+                    pairs.insert(i);
+                }
+                found.push((i, block));
+            }
+        };
+        window.each(COST_PER_BLOCK, budget, visit).await;
         let is_workspace = |i: u32, block: &Block| {
             let size = block.bytes.0;
             let of_stack = by_stack.get(&(size, block.stack, block.stream)).copied().unwrap_or(0);

@@ -23,8 +23,7 @@ impl Opened {
     }
 }
 
-/// A value as the command line prints it. `serde_json::to_value` would keep more digits of a
-/// confidence.
+/// A value as the command line prints it.
 fn printed_json(value: &impl serde::Serialize) -> Value {
     serde_json::from_str(&serde_json::to_string(value).expect("JSON")).expect("JSON")
 }
@@ -62,8 +61,8 @@ fn block_exports_have_all_rows_in_order() {
     let csv = read_csv(&opened.export(Table::Blocks { table: spec.clone() }, TextForm::Csv));
     assert_eq!(
         csv[0].join(","),
-        "device,reference,address,reuse,requested_bytes,block_bytes,category,confidence,\
-         alloc_event,free_requested_event,free_completed_event,lifetime,preexisting,live_at_end,\
+        "device,reference,address,reuse,requested_bytes,block_bytes,category,alloc_event,\
+         free_requested_event,free_completed_event,lifetime,preexisting,live_at_end,\
          stream,pool,segment_type,stack_of_free,site"
     );
     assert_eq!(csv.len(), order.len() + 1);
@@ -101,7 +100,6 @@ fn block_exports_have_all_rows_in_order() {
                 row.bytes.0.to_string(),
                 row.block_bytes.0.to_string(),
                 row.category.name().to_owned(),
-                row.confidence.to_string(),
                 event(row.alloc_event),
                 event(row.free_requested_event),
                 event(row.free_completed_event),

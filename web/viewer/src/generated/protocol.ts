@@ -3946,10 +3946,6 @@ block_bytes: Bytes,
  */
 category: Category, 
 /**
- * Confidence in the category, from 0 to 1.
- */
-confidence: number, 
-/**
  * Two categories that are equally likely, where `category` is `unknown` for that reason.
  */
 candidates?: [Category, Category], 

@@ -1,0 +1,103 @@
+//! The blocks of a window, as all judgments read them.
+
+use super::Phase;
+use super::phases::Phases;
+use super::stacks::StackHints;
+use vramscope_snapshot::Snapshot;
+use vramscope_trace::slicing::{Budget, STRIDE};
+use vramscope_trace::{Block, Trace};
+
+/// Upper bound for the life of a temporary inside one operation, in events. Half of it changes
+/// categories in 2 of 8 recordings, double of it in one.
+pub(super) const MAX_OPERATION_EVENTS: u32 = 16;
+
+/// Smaller blocks are losses, labels and numbers of tokens, in bytes. Half or double of it changes
+/// none of 15 recordings.
+pub(super) const MIN_BYTES: u64 = 1 << 10;
+
+/// Whether a part is 90 % of all or more: what else there is (buffers, sizes that occur by chance)
+/// decides nothing.
+pub(super) fn are_most(part: u128, all: u128) -> bool {
+    10 * part >= 9 * all
+}
+
+/// A device's window with the evidence of its call stacks, and its phases.
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) trace: &'a Trace,
+    /// By stack.
+    pub(super) stacks: &'a [StackHints],
+    pub(super) phases: &'a Phases,
+}
+
+impl<'a> Window<'a> {
+    /// Calls `visit` for each block with its index. A block costs `cost` units of the budget.
+    pub(super) async fn each(
+        self,
+        cost: u64,
+        budget: &mut Budget,
+        mut visit: impl FnMut(u32, &'a Block) + Send,
+    ) {
+        let mut index = 0;
+        for blocks in self.trace.blocks.chunks(STRIDE) {
+            budget.charge(blocks.len() as u64 * cost).await;
+            for block in blocks {
+                visit(index, block);
+                index += 1;
+            }
+        }
+    }
+
+    /// Calls `visit` for each block that the window allocates, with its index and the event.
+    pub(super) async fn each_alloc(
+        self,
+        cost: u64,
+        budget: &mut Budget,
+        mut visit: impl FnMut(u32, &'a Block, u32) + Send,
+    ) {
+        let visit = |index, block: &'a Block| {
+            if let Some(alloc) = block.alloc_event() {
+                visit(index, block, alloc.0);
+            }
+        };
+        self.each(cost, budget, visit).await;
+    }
+
+    pub(super) fn block(self, index: u32) -> &'a Block {
+        &self.trace.blocks[index as usize]
+    }
+
+    /// The evidence from the stack of a block.
+    pub(super) fn stack(self, block: &Block) -> StackHints {
+        self.stacks[block.stack.0 as usize]
+    }
+
+    /// The event at which the program freed a block. `None` if the block is live at the end.
+    pub(super) fn free(self, block: &Block) -> Option<u32> {
+        let free = block.free_requested().or(block.free_completed()).map(|event| event.0);
+        free.or((!self.is_live_at_end(block)).then(|| block.leaves - 1))
+    }
+
+    pub(super) fn is_live_at_end(self, block: &Block) -> bool {
+        block.leaves == self.trace.slots()
+    }
+
+    /// Whether a block is live after an event.
+    pub(super) fn outlives(self, block: &Block, event: u32) -> bool {
+        self.free(block).is_none_or(|free| free > event)
+    }
+
+    /// Whether a block that the window allocates is a temporary inside one operation.
+    pub(super) fn is_brief(self, block: &Block) -> bool {
+        block.alloc_event().is_some_and(|alloc| {
+            self.free(block).is_some_and(|free| free - alloc.0 <= MAX_OPERATION_EVENTS)
+        })
+    }
+
+    /// The phase that allocates a block. `None` if it could be any, or the window does not
+    /// allocate it.
+    pub(super) fn phase(self, block: &Block) -> Option<Phase> {
+        self.phases.of_alloc(block.alloc_event()?.0, self.stack(block))
+    }
+}
