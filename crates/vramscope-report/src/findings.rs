@@ -120,24 +120,6 @@ pub struct FindingPlace {
     pub what: String,
 }
 
-impl FindingPlace {
-    /// The place of which the call site alone is known.
-    fn of_site(site: String) -> Self {
-        Self {
-            site,
-            note: String::new(),
-            file: String::new(),
-            line: 0,
-            source: None,
-            what: String::new(),
-        }
-    }
-
-    fn call_site(&self) -> CallSite {
-        CallSite { name: self.site.clone(), has_frame: true }
-    }
-}
-
 /// The share of one call site in a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

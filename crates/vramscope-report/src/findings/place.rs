@@ -5,12 +5,31 @@ use crate::frames::FrameRecord;
 use crate::shapes::BlockShapes;
 use crate::target::Target;
 use crate::text::label_of;
-use vramscope_inference::{Spot, SpotWhat};
+use vramscope_inference::{CallSite, Spot, SpotWhat};
 use vramscope_trace::Block;
 use vramscope_units::{Bytes, grouped};
 
 /// Sizes of requests are rounded up to this many bytes: `kMinBlockSize` of `CUDACachingAllocator`.
 const ROUNDING: u64 = 512;
+
+impl FindingPlace {
+    /// The place of which the call site alone is known.
+    pub(super) fn of_site(site: String) -> Self {
+        Self {
+            site,
+            note: String::new(),
+            file: String::new(),
+            line: 0,
+            source: None,
+            what: String::new(),
+        }
+    }
+
+    /// The call site, which is a frame.
+    pub(super) fn call_site(&self) -> CallSite {
+        CallSite { name: self.site.clone(), has_frame: true }
+    }
+}
 
 /// The place of a finding.
 pub(super) fn of_spot(target: Target<'_>, spot: Spot) -> FindingPlace {

@@ -1,5 +1,5 @@
-//! Answers are read by their fields: the page neither parses nor sorts them, and the session and the
-//! report parse nothing that was written for a reader.
+//! Answers are read by their fields: the page neither parses nor sorts them, and session and report
+//! parse nothing that was written for a reader.
 
 use super::Source;
 
@@ -103,7 +103,6 @@ const RULES: [Rule; 3] = [
             Exception { file: "search/", reason: "terms that the user types" },
             Exception { file: "shapes/", reason: "shapes and configurations in files" },
             Exception { file: "sidecar.rs", reason: "the version of PyTorch" },
-            Exception { file: "text.rs", reason: "names of files in the recording" },
             Exception { file: "what_if/edits.rs", reason: "names of functions in the recording" },
             Exception { file: "what_if/options.rs", reason: "changes that the user types" },
         ],

@@ -1,6 +1,6 @@
 //! Why a rank holds more: a larger batch, memory held on it only, sharding, or the allocator.
 
-use super::{RankSkew, SkewCause, SkewSite};
+use super::skew::{RankSkew, SkewCause, SkewSite};
 use crate::category::Category;
 use crate::claims::id::FindingId;
 use crate::claims::kinds::{Basis, FindingKind};

@@ -1,6 +1,6 @@
 //! The words of findings about ranks. They need no tables of a file.
 
-use super::{RankSkew, SkewCause};
+use super::skew::{RankSkew, SkewCause};
 use crate::category::Category;
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::Words;
