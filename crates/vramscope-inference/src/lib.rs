@@ -1,13 +1,15 @@
 //! Conclusions from a trace. They may err, and each has a basis.
 //!
 //! vramscope-trace says what a file shows. This crate says what it means: categories, steps,
-//! phases, shapes, findings, and what other settings would do. Nothing here formats text for users,
-//! draws, or reads a clock or a file. Long analyses run in slices: see
+//! phases, shapes, findings, and what other settings would do. Claims hold their words. Nothing else
+//! here formats text for users, and nothing draws, or reads a clock or a file. Long analyses run in slices: see
 //! [`vramscope_trace::slicing`].
 
 mod backward_site;
 mod category;
+mod claims;
 mod compare;
+mod evidence;
 mod findings;
 mod ledger;
 mod rank_matrix;
@@ -22,6 +24,10 @@ mod what_if;
 pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, backward_sites};
 pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
+};
+pub use claims::changes::{
+    CHANGES, Change, Changes, Cost, EditAt, Enabled, Features, Offer, Optimization,
+    Proof as OptimizationProof, ProofWords, Recipe, RecipeError, Value,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
@@ -42,9 +48,7 @@ pub use rank_matrix::{
     median, rank_matrix,
 };
 pub use recipes::{
-    Applied, AutocastChange, ChangedAnswer, ChangedRun, Changes, Checkpointed, Declined, EditAt,
-    Editable, Enabled, Features, Frozen, NewOptimizer, Optimization, OptimizationKind,
-    OptimizationProof, Outcome, Recipe, RecipeError, Rest, When, ended_by_failure,
+    Applied, ChangedAnswer, ChangedRun, Declined, Editable, Outcome, Rest, ended_by_failure,
 };
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use step_floors::{Slope, StepFloor, slope, step_floors};

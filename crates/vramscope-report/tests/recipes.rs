@@ -279,7 +279,7 @@ fn a_plan_fits_and_has_no_needless_part() {
                     fewer.remove(left_out);
                     assert_ne!(of(fewer), Some(Outcome::Fits), "{set:?} without {left_out}");
                 }
-                let with = |factor: f64| [&recipes[..], &[Recipe::Batch(factor)]].concat();
+                let with = |factor: f64| [&recipes[..], &[Recipe::batch(factor)]].concat();
                 if let Some(factor) = set.largest_batch.filter(|&factor| factor < 4.0) {
                     assert_eq!(of(with(factor)), Some(Outcome::Fits), "{set:?}");
                     assert_ne!(of(with(factor * 1.1)), Some(Outcome::Fits), "{set:?}");

@@ -1,9 +1,9 @@
 //! What alone makes the peak, where a cure is known. It is no fault.
 
-use super::marks::{Mark, Marks};
 use super::saving::{Cut, saving};
 use super::{Basis, Evidence, Facts, Finding, Severity, parts};
 use crate::category::{Category, Phase};
+use crate::evidence::marks::{Mark, Marks};
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};

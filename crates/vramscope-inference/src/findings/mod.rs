@@ -16,7 +16,6 @@ mod graph_pools;
 mod growth;
 mod held;
 mod id;
-mod marks;
 mod memory_use;
 mod no_grad;
 mod oom;
@@ -54,6 +53,7 @@ pub use severity::Severity;
 pub use stranded::StrandedPool;
 
 use crate::category::{Categories, Phase};
+use crate::evidence::marks::Marks;
 use crate::steps::Steps;
 use crate::uses::Uses;
 pub(crate) use returns::{Cause, Returns};
@@ -163,7 +163,7 @@ pub fn findings<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<F
 async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     let mut found = growth::growth(cx, budget).await;
     let growing = stacks_of(&found);
-    let marks = marks::Marks::new(cx, budget).await;
+    let marks = Marks::new(cx.snapshot, budget).await;
     found.extend(no_grad::no_grad(cx, &marks, &growing, budget).await);
     let told = stacks_of(&found);
     found.extend(cycle::cycle(cx, budget).await);

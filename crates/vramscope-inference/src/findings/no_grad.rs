@@ -4,10 +4,10 @@
 //! the last output. Without autograd, an inner result lives no longer than its layer. So a graph
 //! shows when it dies: one burst of frees, with results of many layers of one pass.
 
-use super::marks::{Mark, Marks};
 use super::saving::{Cut, saving};
 use super::{Basis, Evidence, Facts, Finding, parts};
 use crate::category::{Category, Phase, PhaseSpan};
+use crate::evidence::marks::{Mark, Marks};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 use vramscope_snapshot::{Frame, FrameId, StackId};

@@ -1,12 +1,12 @@
 //! Changes that drop what is never read again.
 
-use super::candidates::{Candidate, Cost};
+use super::candidates::Candidate;
 use super::{Fix, Trial};
 use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available};
 use std::cmp::Reverse;
-use vramscope_inference::{Finding, Recipe, Rest, WhatIf};
+use vramscope_inference::{Cost, Finding, Recipe, Rest, WhatIf};
 use vramscope_trace::file_name;
 use vramscope_trace::slicing::Budget;
 
@@ -43,7 +43,7 @@ pub(crate) async fn last_uses(
         lines.extend(line.filter(|line| !lines.contains(line)));
     }
     lines.truncate(MAX_LINES);
-    let recipes: Vec<Recipe> = lines.into_iter().map(Recipe::LastUse).collect();
+    let recipes: Vec<Recipe> = lines.into_iter().map(Recipe::last_use).collect();
     let mut fixes = Vec::new();
     for recipe in &recipes {
         let candidate = Candidate::of([recipe.clone()], Cost::Edit);

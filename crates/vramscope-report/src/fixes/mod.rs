@@ -6,7 +6,6 @@ mod dead;
 mod plan;
 mod words;
 
-pub use candidates::Cost;
 pub(crate) use dead::last_uses;
 pub(crate) use plan::{MAX_BATCH, SAVINGS, plan as of_device, savings, without, without_graphs};
 pub use plan::{PlanRecord, PlannedSet};
@@ -17,6 +16,7 @@ use crate::what_if::{Outcome, least_available, most_available};
 use candidates::{Candidate, candidates};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+pub use vramscope_inference::Cost;
 use vramscope_inference::{
     Applied, Category, ChangedRun, Context, Editable, OomStory, Question, Recipe, Rest, Search,
     Verdict, WhatIf, ended_by_failure, settings_text,
@@ -299,7 +299,7 @@ impl<'a> Trial<'a> {
         all
     }
 
-    /// The run with recipes; `None` if one lacks a fact.
+    /// The run with recipes; `None` if one lacks a fact, or changes nothing.
     async fn run(&self, recipes: &[Recipe], budget: &mut Budget) -> Option<ChangedRun> {
         let evidence = self.target.entry.evidence(self.target.index);
         self.editable.apply(evidence, recipes, budget).await.ok()
@@ -319,9 +319,8 @@ impl<'a> Trial<'a> {
         let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
         let active = run.active_peak(settings);
         let saving = self.before.saturating_sub(active);
-        let has_it = run.applied.iter().any(|applied| applied.had_it || applied.changed == 0);
         let is_small = saving * 100 < self.before * MIN_SAVING_PERCENT;
-        if candidate.settings.is_none() && (has_it || is_small && !words::is_tried(candidate)) {
+        if candidate.settings.is_none() && is_small && !words::is_tried(candidate) {
             return None;
         }
         let known = Known { candidate, settings, saving, rest: self.editable.rest };
@@ -365,7 +364,6 @@ impl Known<'_> {
     ) -> Fix {
         let recipes = &self.candidate.recipes;
         let recipe = recipes.iter().map(Recipe::to_string).collect::<Vec<_>>().join(",");
-        let errors: Option<Vec<f64>> = recipes.iter().map(Recipe::error_percent).collect();
         Fix {
             text: words::text(trial.target, self.candidate, applied),
             recipe,
@@ -376,7 +374,7 @@ impl Known<'_> {
             saving_bytes: Bytes(self.saving),
             cost: self.candidate.cost,
             covers: Covers::of(self.rest),
-            error_percent: errors.and_then(|errors| errors.into_iter().reduce(f64::max)),
+            error_percent: Recipe::error_percent(recipes),
             site: applied.iter().find_map(|one| words::site(trial.target, one)),
         }
     }

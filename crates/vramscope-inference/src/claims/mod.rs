@@ -1,0 +1,3 @@
+//! Claims: what the program concludes and says. Each has one file, with its words.
+
+pub(crate) mod changes;
