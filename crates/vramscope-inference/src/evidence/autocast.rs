@@ -30,7 +30,8 @@ pub(crate) fn find(lives: &mut Lives, facts: &mut Facts) {
     let sizes = sizes_of_casts(lives);
     let large = facts.parameters.keys().filter(|&&bytes| bytes >= LARGE_PARAMETER);
     let halved = large.clone().filter(|&&bytes| sizes.contains(&(bytes / 2))).count();
-    if halved > 0 && halved * 100 >= AUTOCAST_PERCENT * large.count() {
+    facts.may_cast = halved > 0 && halved * 100 >= AUTOCAST_PERCENT * large.count();
+    if facts.may_cast {
         mark_copies(lives, facts);
         facts.has_autocast = is_confirmed(lives, facts);
     }
@@ -128,6 +129,7 @@ pub(crate) fn is_on(run: Run<'_>) -> Option<(Enabled, Proof)> {
     let by = named.and_then(|(_, life)| run.marked_frame(life, NAMED));
     if !run.facts.has_autocast {
         let is_off = by.is_none()
+            && !run.facts.may_cast
             && pass.backward.is_some()
             && run.element() == Some(4)
             && run.is_eager(pass);

@@ -22,8 +22,14 @@ const MIN_BYTES: u64 = 1 << 20;
 const MAX_USED_PERCENT: u64 = 10;
 
 /// Without a graph at most this share of what an evaluation makes outlives the next requests, in
-/// percent: residual streams do.
+/// percent: residual streams do. With one at least the second share does. Between them are
+/// evaluations whose results wait for their end.
 const MAX_KEPT_PERCENT: u64 = 15;
+const MIN_GRAPH_PERCENT: u64 = 45;
+
+/// And so does at least this share of its blocks, in percent: logits that a program collects are
+/// few.
+const MIN_GRAPH_BLOCKS_PERCENT: usize = 25;
 
 /// A layer makes about this many blocks between the birth of its input and that input's last use.
 const REQUESTS_OF_LAYER: usize = 6;
@@ -43,12 +49,25 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) made: u64,
     /// Bytes that outlive the next requests.
     pub(crate) kept: u64,
+    kept_blocks: usize,
+    /// It runs under checkpointing: its graph keeps few blocks.
+    is_checked: bool,
 }
 
 impl Evaluation<'_> {
-    /// Whether it keeps a graph.
-    pub(crate) fn has_graph(&self) -> bool {
-        self.kept.saturating_mul(100) > self.made.saturating_mul(MAX_KEPT_PERCENT)
+    fn has_many_kept(&self) -> bool {
+        self.kept_blocks * 100 >= self.blocks.len() * MIN_GRAPH_BLOCKS_PERCENT
+    }
+
+    /// Whether it keeps a graph; `None` if its blocks do not tell.
+    pub(crate) fn has_graph(&self) -> Option<bool> {
+        let is_most = |percent| self.kept.saturating_mul(100) > self.made.saturating_mul(percent);
+        match (is_most(MAX_KEPT_PERCENT), is_most(MIN_GRAPH_PERCENT)) {
+            (false, _) => Some(false),
+            _ if self.is_checked => Some(true),
+            (_, true) if self.has_many_kept() => Some(true),
+            _ => None,
+        }
     }
 }
 
@@ -99,7 +118,7 @@ fn evaluation<'a>(
     let of_loss =
         if blocks.len() > MIN_BLOCKS_OF_LOSS { logits(lives, facts, range, pass) } else { None };
     let result = of_loss.map(|logits| logits.block);
-    let (mut made, mut kept) = (0, 0);
+    let (mut made, mut kept, mut kept_blocks) = (0, 0, 0);
     for (at, &index) in blocks.iter().enumerate() {
         let life = &lives.all[index];
         let Some(&later) = blocks.get(at + REQUESTS_OF_LAYER) else { break };
@@ -107,9 +126,11 @@ fn evaluation<'a>(
             made += life.bytes;
             let is_kept = Some(index) != result && life.end > lives.all[later].begin + 1.0;
             kept += if is_kept { life.bytes } else { 0 };
+            kept_blocks += usize::from(is_kept);
         }
     }
-    Some(Evaluation { pass, blocks, result, made, kept })
+    let is_checked = all().any(|life| lives.mark(life).has(Mark::CHECKPOINT));
+    Some(Evaluation { pass, blocks, result, made, kept, kept_blocks, is_checked })
 }
 
 /// Whether evaluations of the model that is trained keep no graph.
@@ -120,12 +141,11 @@ pub(crate) fn is_without_graph(run: Run<'_>) -> Option<(Enabled, Proof)> {
     for of in evaluations(run.lives, run.facts) {
         let blocks = || of.blocks.iter().map(|&index| &run.lives.all[index]);
         let is_cut = run.lives.failure.is_some_and(|failure| failure.at <= of.pass.end + 1.0);
-        // Under checkpointing a graph keeps as little as no graph.
-        let is_checked = blocks().any(|life| run.lives.mark(life).has(Mark::CHECKPOINT));
         let like = blocks().filter(|life| sites.contains_key(&site(run, life)));
         let like: u64 = like.map(|life| life.bytes).sum();
         let is_of_model = like * 2 >= of.made && of.made >= MIN_BYTES;
-        if of.blocks.len() < MIN_BLOCKS || is_cut || is_checked || !is_of_model {
+        // Under checkpointing a graph may keep as little as no graph.
+        if of.blocks.len() < MIN_BLOCKS || is_cut || of.is_checked || !is_of_model {
             continue;
         }
         steps.insert(of.pass.step);
@@ -137,13 +157,11 @@ pub(crate) fn is_without_graph(run: Run<'_>) -> Option<(Enabled, Proof)> {
     // A pass in each step may be a part of the training.
     let is_named = run.lives.at(best.pass.begin + 1.0).0 == StepPhase::Evaluation;
     let is_rare = is_named || steps.len() < run.lives.steps().len();
-    if best.has_graph() && !is_rare {
-        return None;
-    }
+    let has_graph = best.has_graph().filter(|&has_graph| !has_graph || is_rare)?;
     let blocks = best.blocks.iter().map(|&index| &run.lives.all[index]);
     let first = blocks.into_iter().find(|life| life.category != Category::Input)?;
     let (state, bytes) =
-        if best.has_graph() { (Enabled::Off, best.kept) } else { (Enabled::On, best.made) };
+        if has_graph { (Enabled::Off, best.kept) } else { (Enabled::On, best.made) };
     let site = run.calls_model(first).or_else(|| run.site(first));
     Some((state, Proof { site, bytes, ..Proof::default() }))
 }

@@ -2,9 +2,9 @@
 //! texts, which are equal in every file.
 
 use super::marks::Mark;
-use super::{Run, attention, gradients};
+use super::{Run, gradients};
 use crate::category::Category;
-use crate::recipes::facts::{INPUT_LEAD, MIN_SCALED, Pass};
+use crate::recipes::facts::{INPUT_LEAD, MIN_SCALED, Pass, attention_maps};
 use crate::recipes::lives::Life;
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -62,7 +62,6 @@ pub(crate) struct Traits {
     /// Sizes of embeddings.
     pub(crate) embeddings: Vec<u64>,
     pub(crate) has_maps: bool,
-    pub(crate) has_autocast: bool,
     /// Tokens of a pass.
     pub(crate) tokens: Option<u64>,
     pub(crate) held: Vec<Held>,
@@ -80,8 +79,7 @@ impl Traits {
             parameters: run.facts.parameters.clone(),
             tokens: run.facts.tokens,
             is_steady: is_steady(run),
-            has_autocast: run.facts.has_autocast,
-            has_maps: attention::has_softmax(run),
+            has_maps: !attention_maps(run.lives, run.facts).is_empty(),
             ..Self::default()
         };
         if let Some(step) = gradients::of_step(run).map(|of| of.step) {

@@ -2,6 +2,7 @@
 
 use super::Trial;
 use crate::target::Target;
+use std::cmp::Reverse;
 use vramscope_inference::{CHANGES, Cost, Offer, Recipe, WhatIf};
 use vramscope_trace::AllocatorSettings;
 
@@ -45,8 +46,9 @@ pub(super) fn candidates(trial: &Trial<'_>) -> Vec<Candidate> {
         let settings = Some(settings);
         all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::Setting });
     }
-    // A stable sort: those of one cost keep their order.
-    all.sort_by_key(|candidate| candidate.cost);
+    // A stable sort: of one cost, those whose saving counts less come last.
+    let worth = |all: &Candidate| all.recipes.iter().map(|of| of.change.worth_percent).min();
+    all.sort_by_key(|candidate| (candidate.cost, Reverse(worth(candidate))));
     all
 }
 

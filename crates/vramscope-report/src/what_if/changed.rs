@@ -195,13 +195,20 @@ fn usual(own: &AllocatorSettings) -> Vec<(Vec<Recipe>, AllocatorSettings)> {
     let other = !own.expandable_segments;
     let expandable = AllocatorSettings { expandable_segments: other, ..own.clone() };
     let mut all = vec![(Vec::new(), expandable)];
-    all.extend(USUAL.iter().filter_map(|text| Some((vec![text.parse().ok()?], own.clone()))));
+    all.extend(USUAL[..5].iter().filter_map(|text| Some((vec![text.parse().ok()?], own.clone()))));
     all
 }
 
-/// Changes of the program that are worth a try.
-pub(crate) const USUAL: [&str; 5] =
-    ["accumulate:2", "checkpoint:all", "chunked_loss:8", "optimizer:8bit", "batch:0.5"];
+/// Changes of the program that are worth a try. After a failure all but the last are replayed
+/// without being asked for: offloading costs most time.
+pub const USUAL: [&str; 6] = [
+    "accumulate:2",
+    "checkpoint:all",
+    "chunked_loss:8",
+    "optimizer:8bit",
+    "batch:0.5",
+    "offload_activations",
+];
 
 struct Change<'a> {
     recipes: &'a [Recipe],

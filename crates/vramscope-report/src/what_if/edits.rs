@@ -56,10 +56,8 @@ pub(super) fn edits(
 
 /// What stands at the line of an edit.
 fn what(target: Target<'_>, recipe: &Recipe, at: EditAt) -> String {
-    let mut what = recipe.change.what.to_owned();
-    if let Some(block) = at.block {
-        what += &format!(" ({})", block_name(target, block));
-    }
+    let block = at.block.map(|block| format!(" ({})", block_name(target, block)));
+    let what = format!("{}{}", recipe.change.what, block.unwrap_or_default());
     match at.package {
         Some(frame) => format!("{what}; {} of a package does it", place(target, frame)),
         None => what,

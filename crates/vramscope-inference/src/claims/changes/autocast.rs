@@ -10,7 +10,8 @@ pub(super) static BF16: Change = Change {
     cost: Cost::Precision,
     is_on: Some(autocast::is_on),
     on: [
-        "weights are cast to 16 bits (60 % of the sizes of large ones)",
+        "weights are cast to 16 bits: 60 % of the sizes of large ones, and 15 % of all bytes or a frame \
+         of autocast",
         "no weight is, and parameters have 4 bytes an element",
     ],
     proof: |state, words| match state {
@@ -41,7 +42,6 @@ pub(super) static OFF: Change = Change {
 
 /// Whether only the second of two runs casts weights.
 fn leads(plain: &Features, cast: &Features) -> Compared {
-    let is_plain = !plain.traits.has_autocast && !plain.traits.training.is_empty();
-    let is_new = is_plain && cast.is(&BF16, Enabled::On);
+    let is_new = plain.is(&BF16, Enabled::Off) && cast.is(&BF16, Enabled::On);
     if is_new { Compared::Came(Value::None) } else { Compared::Same }
 }

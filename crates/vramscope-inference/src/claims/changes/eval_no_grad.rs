@@ -15,7 +15,10 @@ pub(super) static EVAL_NO_GRAD: Change = Change {
     cause: Some("graphs of the evaluation: torch.no_grad()"),
     apply: |lives, facts, _, _| no_grad(lives, facts),
     is_on: Some(evaluation::is_without_graph),
-    on: ["at most 15 % of what an evaluation makes outlives the next requests", "more does"],
+    on: [
+        "at most 15 % of what an evaluation makes outlives the next requests",
+        "45 % or more does",
+    ],
     proof: |state, words| match state {
         Enabled::On => format!(
             "an evaluation makes {}{}, and keeps none of it for backward",
@@ -39,7 +42,7 @@ const REQUESTS: usize = 3;
 fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
     let mut changed = 0;
     let all = evaluation::evaluations(lives, facts);
-    for of in all.into_iter().filter(evaluation::Evaluation::has_graph) {
+    for of in all.into_iter().filter(|of| of.has_graph() == Some(true)) {
         let Some(&last) = of.blocks.last() else { continue };
         let last_end = lives.all[last].begin + 0.5;
         for (at, &index) in of.blocks.iter().enumerate() {

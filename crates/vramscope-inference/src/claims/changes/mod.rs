@@ -143,7 +143,11 @@ pub struct Offer<'a> {
     pub earlier_batch: Option<f64>,
 }
 
+/// Tells whether a run has a change, with proof; `None` if the recording does not tell.
+type Detector = fn(Run<'_>) -> Option<(Enabled, Proof)>;
+
 /// A change of the program.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact that one reader asks for")]
 pub struct Change {
     /// The form of its recipe. `K` is a factor, `N` a number of parts, `FILE:LINE` a line.
     pub form: &'static str,
@@ -169,8 +173,8 @@ pub struct Change {
     group: Group,
     /// Edits the list of blocks.
     apply: fn(&mut Lives, &Facts, &Value, Evidence<'_>) -> Result<Applied, Declined>,
-    /// Whether a run has it already; `None` if the recording does not tell.
-    is_on: Option<fn(Run<'_>) -> Option<(Enabled, Proof)>>,
+    /// Whether a run has it already; `None` if no recording tells.
+    is_on: Option<Detector>,
     /// The name under which a run has it, if that is not the form.
     listed_as: &'static str,
     /// When a run counts as one that has it and has it not, for docs/what-if.md.
@@ -227,6 +231,11 @@ impl Change {
     /// The name of the optimization that a run has: `checkpoint`, `eval:no_grad`.
     pub fn listed(&self) -> &'static str {
         if self.listed_as.is_empty() { self.form } else { self.listed_as }
+    }
+
+    /// Whether its effect is predicted.
+    pub fn is_predicted(&self) -> bool {
+        !self.snippet.is_empty()
     }
 
     /// The name before the colon: `checkpoint`.

@@ -48,7 +48,7 @@ fn is_on(run: Run<'_>) -> Option<(Enabled, Proof)> {
         return (!is_of_loss).then(|| (Enabled::Off, proof(copy)));
     }
     let is_low =
-        first.bytes == 2 * logits.elements && (run.facts.has_autocast || run.element() == Some(2));
+        first.bytes == 2 * logits.elements && (run.facts.may_cast || run.element() == Some(2));
     is_low.then(|| (Enabled::On, proof(first)))
 }
 

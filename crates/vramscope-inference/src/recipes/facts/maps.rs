@@ -117,7 +117,7 @@ const MAX_MAPS: u32 = 8;
 struct Made {
     /// Its linear layers, and how often each ran.
     linears: FxHashMap<StackId, u32>,
-    sizes_of_linears: FxHashSet<u64>,
+    sizes_of_layers: FxHashSet<u64>,
     /// Sizes that it makes itself, from where, and how often.
     own: BTreeMap<u64, (FxHashSet<StackId>, u32)>,
 }
@@ -143,9 +143,11 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
         };
         let frames = lives.frames(life);
         let made = made.entry(caller).or_default();
-        if frames.iter().take(2).any(|&frame| lives.stacks.mark(frame).has(Mark::LINEAR)) {
+        if lives.is_made_by(life, Mark::CONVOLUTION, 2) {
+            made.sizes_of_layers.insert(life.bytes);
+        } else if lives.is_made_by(life, Mark::LINEAR, 2) {
             *made.linears.entry(stack).or_default() += 1;
-            made.sizes_of_linears.insert(life.bytes);
+            made.sizes_of_layers.insert(life.bytes);
         } else if frames.first().is_some_and(|&f| !lives.stacks.mark(f).has(Mark::LIBRARY)) {
             let (stacks, count) = made.own.entry(life.bytes).or_default();
             stacks.insert(stack);
@@ -159,8 +161,8 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
             && each > 1
             && !facts.widths.contains(&each)
             && !facts.parameters.contains_key(&(each * facts.element))
-            && !made.sizes_of_linears.contains(&bytes)
-            && (!facts.has_autocast || !made.sizes_of_linears.contains(&(bytes / 2)))
+            && !made.sizes_of_layers.contains(&bytes)
+            && (!facts.has_autocast || !made.sizes_of_layers.contains(&(bytes / 2)))
     };
     let maps = made.iter().filter(|(_, made)| made.linears.len() > 1).flat_map(|(caller, made)| {
         let calls = made.linears.values().copied().max().unwrap_or(0);

@@ -39,6 +39,8 @@ pub(crate) struct Facts {
     pub(crate) element: u64,
     /// Passes through the model, by time.
     pub(crate) passes: Vec<Pass>,
+    /// Whether sizes alone look as if autocast cast the weights.
+    pub(crate) may_cast: bool,
     /// Whether autocast casts the weights.
     pub(crate) has_autocast: bool,
     /// Sizes that tensors of data have, in bytes.
@@ -74,7 +76,8 @@ impl Facts {
         facts.passes = passes(lives);
         autocast::find(lives, &mut facts);
         facts.read_dims(lives, dims);
-        if dims.is_some_and(|dims| dims.widths.len() > 1) && facts.has_wide_copy_of_logits(lives) {
+        let has_widths = dims.is_some_and(|dims| dims.widths.len() > 1);
+        if has_widths && !facts.may_cast && facts.has_wide_copy_of_logits(lives) {
             facts.element = 2;
         }
         facts
@@ -100,7 +103,7 @@ impl Facts {
             return false;
         };
         let blocks = lives.born(pass.begin, pass.end);
-        let found = logits(lives, self, blocks, pass).filter(|_| !self.has_autocast);
+        let found = logits(lives, self, blocks, pass);
         found.is_some_and(|logits| lives.all[logits.block].bytes == 2 * logits.elements)
     }
 
