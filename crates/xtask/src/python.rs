@@ -83,7 +83,8 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
 }
 
 /// Writes docs/json.md from the schemas of the program, the tables of changes, and what commands
-/// print into the documents. Without the variable, the tests of the wheel check that both are current.
+/// print into the documents. Without the variable, the tests of the wheel check that both are
+/// current.
 pub(crate) fn docs(repo: &Repo) -> Result<()> {
     let tools = tools(repo, "python")?;
     let tables = ["test", "--quiet", "--package", "vramscope-report", "--test", "all", "changes::"];

@@ -24,7 +24,8 @@ macro_rules! all_findings {
             Oom: "oom", "Out of memory", Device => [Oom(Box<super::oom::OomStory>)];
             /// Live bytes that grow from training step to training step.
             Growth: "growth", "Growth", Blocks => [Growth(super::growth::Growth)];
-            /// Growth that a later moment gives back in bulk: reference cycles until Python collects them.
+            /// Growth that a later moment gives back in bulk: reference cycles until Python
+            /// collects them.
             Cycle: "cycle", "Reference cycles", Blocks => [Cycle(super::cycle::Cycle)];
             /// Gradients of the last update that stay live through the next forward pass.
             GradientsHeld: "gradients_held", "Gradients held", Blocks => [
@@ -34,10 +35,11 @@ macro_rules! all_findings {
             HeldTooLong: "held_too_long", "Held too long", Blocks => [
                 HeldTooLong(super::held::HeldTooLong)
             ];
-            /// Autograd graphs that no backward pass uses: evaluation or inference without `no_grad`.
+            /// Autograd graphs that no backward pass uses: evaluation or inference without
+            /// `no_grad`.
             NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
-            /// What alone sets the peak: one step, the making of the model, an evaluation, results of each
-            /// pass.
+            /// What alone sets the peak: one step, the making of the model, an evaluation, results
+            /// of each pass.
             PeakCause: "peak_cause", "Cause of the peak", Blocks => [
                 PeakCause(super::peak_cause::PeakCause)
             ];
@@ -62,7 +64,8 @@ macro_rules! all_findings {
             DeadAtPeak: "dead_at_peak", "Never read again", Blocks => [
                 DeadAtPeak(super::dead::DeadAtPeak)
             ];
-            /// Pinned host memory that is of no use: rounding, outgrown sizes, blocks that nothing uses.
+            /// Pinned host memory that is of no use: rounding, outgrown sizes, blocks that nothing
+            /// uses.
             Pinned: "pinned", "Pinned, of no use", Id => [Pinned(super::pinned::Pinned)];
         }
     };

@@ -10,8 +10,8 @@ pub(super) static BF16: Change = Change {
     cost: Cost::Precision,
     is_on: Some(autocast::is_on),
     on: [
-        "weights are cast to 16 bits: 60 % of the sizes of large ones, and 15 % of all bytes or a frame \
-         of autocast",
+        "weights are cast to 16 bits: 60 % of the sizes of large ones, and 15 % of all bytes or a \
+         frame of autocast",
         "no weight is, and parameters have 4 bytes an element",
     ],
     proof: |state, words| match state {

@@ -19,8 +19,9 @@ pub(super) static CHUNKED_LOSS: Change = Change {
     is_on: Some(checkpoint::is_loss_in_parts),
     listed_as: "chunked_loss",
     on: [
-        "cross entropy runs several times a pass inside of a checkpointing function, or a kernel of \
-         Liger or Cut Cross Entropy runs. `partly`: several times, and all parts wait for backward",
+        "cross entropy runs several times a pass inside of a checkpointing function, or a kernel \
+         of Liger or Cut Cross Entropy runs. `partly`: several times, and all parts wait for \
+         backward",
         "logits of a whole pass",
     ],
     proof,

@@ -4,8 +4,8 @@ use super::prelude::*;
 use crate::evidence::evaluation;
 
 /// In passes without backward, all but logits and the last result die three requests later. The
-/// change leaves out three kinds of memory: passes whose results a later backward pass frees, a last
-/// pass that may belong to training, and pools of CUDA graphs.
+/// change leaves out three kinds of memory: passes whose results a later backward pass frees, a
+/// last pass that may belong to training, and pools of CUDA graphs.
 pub(super) static EVAL_NO_GRAD: Change = Change {
     form: "eval:no_grad",
     does: "what an evaluation's graph holds dies after three requests. Not where a later backward \

@@ -54,8 +54,8 @@ use edit_at::Line;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// All changes. Those of one cost are in the order in which they are tried after a failure: the least
-/// first.
+/// All changes. Those of one cost are in the order in which they are tried after a failure: the
+/// least first.
 pub static CHANGES: &[&Change] = &[
     &del::DEL,
     &last_use::LAST_USE,
