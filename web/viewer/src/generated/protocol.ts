@@ -2367,7 +2367,7 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "dominant" | "pinned";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "pinned";
 
 export type Severity = "high" | "medium" | "low";
 
@@ -2795,7 +2795,7 @@ peak: PeakSummary | null,
  * The changes of the program that save most of the peak, if one file without a finding above
  * low is diagnosed: at most two. Absent if none.
  */
-savings?: Array<Fix>, 
+levers?: Array<Fix>, 
 /**
  * What could not be looked for.
  */
