@@ -95,7 +95,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
 
 /// The recipe that the bench applies, as the page does: half the batch.
 fn half_the_batch(target: Target<'_>, model: &WhatIf) -> ScenarioRecord {
-    let options = Options { recipes: vec![Recipe::Batch(0.5)], ..Options::default() };
+    let options = Options { recipes: vec![Recipe::batch(0.5)], ..Options::default() };
     now(async |budget| what_if::scenario(target, model, &options, budget).await).0
 }
 

@@ -23,6 +23,10 @@ pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, 
 pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
+pub use claims::changes::{
+    CHANGES, Change, Changes, Cost, EditAt, Enabled, Features, Offer, Optimization,
+    Proof as OptimizationProof, ProofWords, Recipe, RecipeError, Value,
+};
 pub use claims::findings::{
     Aftermath, AlgorithmSearch, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle, DeadAtPeak,
     Facts, Finding, GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, NoGrad,
@@ -32,8 +36,8 @@ pub use claims::findings::{
 };
 pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
 pub use claims::{
-    About, Basis, ChangeKind, Claim, Common, Cost, Covers, Exhibit, FindingId, FindingKind, Fix,
-    Found, Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
+    About, Basis, ChangeKind, Claim, Common, Covers, Exhibit, FindingId, FindingKind, Fix, Found,
+    Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
     Simulated, Spot, SpotWhat, Words, at_or_with, is_detail, lower_first, peak_parts, plain,
     site_filter,
 };
@@ -48,9 +52,7 @@ pub use ledger::{
     WorkspaceOfStream,
 };
 pub use recipes::{
-    Applied, AutocastChange, ChangedAnswer, ChangedRun, Changes, Checkpointed, Declined, EditAt,
-    Editable, Enabled, Features, Frozen, NewOptimizer, Optimization, OptimizationKind,
-    OptimizationProof, Outcome, Recipe, RecipeError, Rest, When, ended_by_failure,
+    Applied, ChangedAnswer, ChangedRun, Declined, Editable, Outcome, Rest, ended_by_failure,
 };
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use step_floors::{Slope, StepFloor, slope, step_floors};

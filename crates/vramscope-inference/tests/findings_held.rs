@@ -397,7 +397,7 @@ fn temporaries_of_foreach_set_the_peak() {
     }
     let parts = program.peak_parts();
     let [part] = &parts[..] else { panic!("one part, not {parts:?}") };
-    assert_eq!(part.cure, Recipe::ForeachOff);
+    assert_eq!(part.cure, Recipe::foreach_off());
     // Parameters and 30 results.
     assert!((184 * MIB..=200 * MIB).contains(&part.without), "{part:?}");
 }

@@ -1,5 +1,6 @@
 //! All integration tests, in one binary: linking one takes less time than linking many.
 
+mod changes;
 mod devices;
 mod explain;
 mod finding_text;

@@ -54,8 +54,15 @@ fn peaks_of_changed_programs_are_predicted() {
         let file = load(text(program, "base"));
         for pair in list(program, "pairs") {
             let recipe = text(pair, "recipe");
-            let said = answer(&file, recipe, None);
+            let mut said = answer(&file, recipe, None);
             all += 1;
+            // A change that the program has already leaves the peak as it is.
+            let has_it = |why: &String| {
+                why.contains("has it already") || why.ends_with("nothing would change")
+            };
+            if said.declined.as_ref().is_some_and(has_it) {
+                said = answer(&file, "", None);
+            }
             if said.declined.is_some() {
                 if pair["within"].is_number() {
                     wrong.push(format!("{} {recipe} is declined", text(program, "base")));
@@ -279,7 +286,7 @@ fn a_plan_fits_and_has_no_needless_part() {
                     fewer.remove(left_out);
                     assert_ne!(of(fewer), Some(Outcome::Fits), "{set:?} without {left_out}");
                 }
-                let with = |factor: f64| [&recipes[..], &[Recipe::Batch(factor)]].concat();
+                let with = |factor: f64| [&recipes[..], &[Recipe::batch(factor)]].concat();
                 if let Some(factor) = set.largest_batch.filter(|&factor| factor < 4.0) {
                     assert_eq!(of(with(factor)), Some(Outcome::Fits), "{set:?}");
                     assert_ne!(of(with(factor * 1.1)), Some(Outcome::Fits), "{set:?}");

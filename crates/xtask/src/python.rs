@@ -82,10 +82,12 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")).env("VRAMSCOPE_FLEET", fleet))
 }
 
-/// Writes docs/json.md from the schemas of the program, and what its commands print into the
-/// documents. Without the variable, the tests of the wheel check that both are current.
+/// Writes docs/json.md from the schemas of the program, the tables of changes, and what commands
+/// print into the documents. Without the variable, the tests of the wheel check that both are current.
 pub(crate) fn docs(repo: &Repo) -> Result<()> {
     let tools = tools(repo, "python")?;
+    let tables = ["test", "--quiet", "--package", "vramscope-report", "--test", "all", "changes::"];
+    cmd::run(cmd::cargo(&tables, &repo.root).env("UPDATE_DOCUMENTS", "1"))?;
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
     let program = repo.target.join("debug/vramscope");
     let script = ["scripts/json_reference.py"];

@@ -2,7 +2,8 @@
 //!
 //! A copy of the tree turns each constant into a function that reads the trial from the
 //! environment, so one build serves all trials. A constant that stands where no function can (the
-//! length of an array, a pattern) stays as it is. A trial runs on recordings that read its constant.
+//! length of an array, a pattern) stays as it is. A trial runs on recordings that read its
+//! constant.
 
 mod source;
 
@@ -254,7 +255,7 @@ fn table(
     counts: &BTreeMap<(usize, usize, bool), [u32; 2]>,
 ) -> Result<String> {
     let mut out =
-        "Verdicts that change when a constant is halved, and when doubled, of those that read it.\n\n\
+        "Verdicts that change when a constant is halved, and doubled, of those that read it.\n\n\
          | file | constant | value | diagnose | peak | what-if |\n|---|---|---|---|---|---|\n"
             .to_owned();
     for (i, constant) in constants.iter().enumerate() {

@@ -9,14 +9,15 @@ use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 
 /// Smaller temporaries of an optimizer are scalars (norms, step counts), and not the size of a
-/// parameter.
+/// parameter. Half or double of it changes no peak of 506 recordings.
 pub(super) const MIN_PARAMETER_BYTES: u64 = 64;
 
-/// Frozen weights have at least this many sizes. Masks of a model share one or two.
+/// Frozen weights have at least this many sizes. Masks of a model share one or two. Half or double
+/// of it changes the peak of one of 31 recordings.
 pub(super) const MIN_FROZEN_SIZES: usize = 3;
 
-/// A line that makes the weights of a model, or a copy of them, makes at least this many blocks: four
-/// layers with weight and bias.
+/// A line that makes the weights of a model, or a copy of them, makes at least this many blocks.
+/// Half or double of it changes no peak of 674 recordings.
 pub(super) const MIN_MODEL_BLOCKS: u32 = 8;
 
 /// A count for every size in bytes.

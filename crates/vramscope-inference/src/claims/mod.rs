@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod cases;
+pub(crate) mod changes;
 pub(crate) mod findings;
 mod found;
 mod id;
@@ -26,6 +27,6 @@ pub use kinds::{About, Basis, FindingKind};
 pub use peak_parts::{PeakPart, peak_parts};
 pub use phrase::{Phrase, Sentence, at_or_with, lower_first, plain, site_filter};
 pub use precedence::is_detail;
-pub use predicted::{ChangeKind, Cost, Covers, Fix, Look, Predicted, Simulated};
+pub use predicted::{ChangeKind, Covers, Fix, Look, Predicted, Simulated};
 pub use scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};
 pub use severity::Severity;

@@ -3,9 +3,10 @@
 //! The cure of each is a change of the program. Where the run cannot be replayed with it, the peak
 //! without the part says what the change saves at most.
 
+use super::changes::Recipe;
 use crate::category::{Category, Phase};
-use crate::evidence::{Cut, Evidence, Mark, Marks, Materiality, saving};
-use crate::recipes::Recipe;
+use crate::evidence::marks::{Mark, Marks};
+use crate::evidence::{Cut, Evidence, Materiality, saving};
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Boxed, Budget, strides};
 use vramscope_trace::{Block, Origin};
@@ -39,10 +40,10 @@ impl Cause {
     /// The change that makes do without it.
     fn cure(self) -> Recipe {
         match self {
-            Self::Foreach => Recipe::ForeachOff,
-            Self::Autocast => Recipe::AutocastCacheOff,
-            Self::Logits => Recipe::ChunkedLoss(LOSS_PARTS),
-            Self::Scores => Recipe::FlashAttention,
+            Self::Foreach => Recipe::foreach_off(),
+            Self::Autocast => Recipe::autocast_cache_off(),
+            Self::Logits => Recipe::chunked_loss(LOSS_PARTS),
+            Self::Scores => Recipe::attention_flash(),
         }
     }
 }
@@ -75,7 +76,7 @@ pub fn peak_parts<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec
         if !cx.trace.ooms.is_empty() {
             return found;
         }
-        let marks = Marks::new(cx, budget).await;
+        let marks = Marks::new(cx.snapshot, budget).await;
         let peak = cx.peak_slot();
         let mut live: Vec<u32> = Vec::new();
         for part in strides(cx.trace.blocks.len()) {

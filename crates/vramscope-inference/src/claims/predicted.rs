@@ -1,5 +1,6 @@
 //! What replays say about claims: the records that doors show.
 
+use super::changes::Cost;
 use crate::recipes::{Outcome, Rest};
 use crate::what_if::SimulatedBasis;
 use serde::{Deserialize, Serialize};
@@ -144,37 +145,6 @@ impl Covers {
             Rest::Whole | Rest::Repeated => Self::Run,
             Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation => Self::Step,
             Rest::Unknown => Self::Request,
-        }
-    }
-}
-
-/// What a change costs, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Cost {
-    /// An environment variable.
-    Setting,
-    /// A line of the program, without a loss.
-    Edit,
-    /// Computing time.
-    Time,
-    /// Precision of numbers.
-    Precision,
-    /// A smaller batch: other results, or more steps.
-    Batch,
-}
-
-impl Cost {
-    /// The cost in a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Setting => "setting",
-            Self::Edit => "edit",
-            Self::Time => "time",
-            Self::Precision => "precision",
-            Self::Batch => "batch",
         }
     }
 }

@@ -2,21 +2,30 @@
 //!
 //! One question has one detector here. Claims read its answer, so none contradicts another.
 
-mod finding_marks;
+pub(crate) mod attention;
+pub(crate) mod autocast;
+pub(crate) mod checkpoint;
+pub(crate) mod evaluation;
 mod frames;
+pub(crate) mod gradients;
+pub(crate) mod marks;
 mod materiality;
 mod memory_use;
+pub(crate) mod optimizer;
 pub(crate) mod ranks;
 mod returns;
+mod run;
 mod saving;
+pub(crate) mod stacks;
+pub(crate) mod traits;
 
-pub(crate) use finding_marks::{Mark, Marks};
 pub use materiality::Materiality;
 pub(crate) use memory_use::{
     DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default, segments_at, slot_of_last_rise,
 };
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub(crate) use returns::{Burst, Cause, Returns, is_in_graphs};
+pub(crate) use run::Run;
 pub(crate) use saving::{Cut, Saving, saving};
 
 use crate::category::{Categories, Category, Phase};

@@ -3,9 +3,10 @@
 //! Times are events of the recording with fractions, so that a recipe can put a block between two
 //! events. A block from before the window is born at -1. One that lives on dies at infinity.
 
-use super::stacks::Stacks;
 use crate::category::Category;
 use crate::evidence::Evidence;
+use crate::evidence::marks::Mark;
+use crate::evidence::stacks::Stacks;
 use crate::step_phases::{StepPart, StepPhase, StepPhases};
 use std::ops::Range;
 use std::sync::Arc;
@@ -214,6 +215,17 @@ impl Lives {
         steps
     }
 
+    /// What the call stack of a block is.
+    pub(crate) fn mark(&self, life: &Life) -> Mark {
+        life.stack.map_or(Mark::default(), |stack| self.stacks.marks.of(stack))
+    }
+
+    /// Whether one of the innermost frames of a block in Python has a mark.
+    pub(crate) fn is_made_by(&self, life: &Life, mark: Mark, frames: usize) -> bool {
+        let all = self.frames(life);
+        self.stacks.any(&all[..frames.min(all.len())], mark)
+    }
+
     /// The frames of a block in Python, innermost first.
     pub(crate) fn frames(&self, life: &Life) -> &[FrameId] {
         life.stack.map_or(&[], |stack| self.stacks.of(stack))
@@ -254,7 +266,7 @@ fn spans(parts: &[StepPart], cx: Evidence<'_>, failure: Option<Failure>) -> Vec<
 
 /// The allocation that failed and ended the run: the last one, after which nothing is allocated
 /// but what a handler of the exception needs.
-pub(super) fn failure(cx: Evidence<'_>) -> Option<Failure> {
+pub(crate) fn failure(cx: Evidence<'_>) -> Option<Failure> {
     let oom = cx.trace.ooms.last()?;
     let rows = cx.trace.device.events.clone();
     let events = &cx.snapshot.events;

@@ -6,31 +6,21 @@
 //! 1. [`lives`] makes the list from a trace.
 //! 2. [`rest`] completes a step that failed: what came after the failed request is not in the file.
 //! 3. [`facts`] finds what recipes must know: passes, the model's blocks, logits, maps, sizes.
-//! 4. [`changes`] has one file per kind of recipe.
+//! 4. [`crate::claims::changes`] has one file per change.
 //! 5. [`replay`] replays the list.
-//! 6. [`edit_at`] finds the line of the program that a recipe changes.
-//! 7. [`optimizations`] tells which changes a run has already.
 
-mod changes;
-mod edit_at;
-mod facts;
-mod lives;
-mod optimizations;
-mod recipe;
-mod replay;
+pub(crate) mod facts;
+pub(crate) mod lives;
+pub(crate) mod replay;
 mod rest;
-mod stacks;
 
-pub use edit_at::EditAt;
-pub use optimizations::{
-    Changes, Enabled, Features, Optimization, OptimizationKind, Proof as OptimizationProof,
-};
-pub use recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer, Recipe, RecipeError, When};
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::Rest;
 
 use crate::category::Category;
+use crate::claims::changes::Recipe;
 use crate::evidence::Evidence;
+use crate::evidence::stacks::Stacks;
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
 use crate::what_if::WhatIf;
@@ -38,7 +28,6 @@ use facts::Facts;
 use lives::{Lives, Return};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use stacks::Stacks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vramscope_snapshot::FrameId;
@@ -79,6 +68,10 @@ pub enum Declined {
     NoAutocast,
     /// No step was traced, so last uses are not known.
     NotTraced,
+    /// Nothing grows with the batch.
+    NothingGrows,
+    /// Nothing would change: the run has it already.
+    HadIt,
     /// Sizes do not tell what the change would do.
     NotPredicted,
 }
@@ -88,10 +81,18 @@ pub enum Declined {
 pub struct Applied {
     /// The frame that runs the model's blocks, or that makes the logits.
     pub site: Option<FrameId>,
-    /// How many blocks of the model, passes with logits, or maps it changed.
-    pub changed: u32,
-    /// Whether the run had it already.
-    pub had_it: bool,
+    /// How many blocks of the model, passes with logits, or maps it found.
+    pub found: u32,
+}
+
+impl Applied {
+    /// What a recipe changed.
+    ///
+    /// # Errors
+    /// It changed nothing: `why`.
+    pub(crate) fn of(changed: u32, why: Declined) -> Result<Self, Declined> {
+        if changed == 0 { Err(why) } else { Ok(Self { site: None, found: changed }) }
+    }
 }
 
 /// Whether a failed request ended the run.
@@ -102,8 +103,8 @@ pub fn ended_by_failure(cx: Evidence<'_>) -> bool {
 /// A run that recipes can change: its blocks, with the failed step completed, and its facts.
 #[derive(Clone, Debug)]
 pub struct Editable {
-    lives: Lives,
-    facts: Facts,
+    pub(crate) lives: Lives,
+    pub(crate) facts: Facts,
     /// The settings of the recording.
     settings: AllocatorSettings,
     /// How the step that failed was completed.
@@ -191,7 +192,7 @@ impl Editable {
         let mut applied = Vec::with_capacity(recipes.len());
         for recipe in recipes {
             budget.charge(8 * lives.all.len() as u64).await;
-            applied.push(changes::apply(&mut lives, &self.facts, recipe, cx)?);
+            applied.push(recipe.apply(&mut lives, &self.facts, cx)?);
             lives.sort();
         }
         Ok(ChangedRun::new(lives, self.rest, self.settings.clone(), applied, recipes))
@@ -199,7 +200,10 @@ impl Editable {
 }
 
 /// Bytes of a block's element, where its shape is certain; else 0.
-fn elements_of<'a>(cx: Evidence<'a>, dims: Option<&'a Dims>) -> impl Fn(u32) -> u8 + use<'a> {
+pub(crate) fn elements_of<'a>(
+    cx: Evidence<'a>,
+    dims: Option<&'a Dims>,
+) -> impl Fn(u32) -> u8 + use<'a> {
     move |block: u32| {
         let of = &cx.trace.blocks[block as usize];
         let category = cx.categories.get(block).category;
@@ -210,6 +214,6 @@ fn elements_of<'a>(cx: Evidence<'a>, dims: Option<&'a Dims>) -> impl Fn(u32) -> 
 }
 
 /// Bytes times a factor, at least one.
-fn scaled(bytes: u64, factor: f64) -> u64 {
+pub(crate) fn scaled(bytes: u64, factor: f64) -> u64 {
     ((bytes as f64 * factor).round() as u64).max(1)
 }

@@ -1,7 +1,8 @@
 //! Replays a changed run through the allocator's model.
 
 use super::lives::{Life, Lives, Return, Span};
-use super::{Applied, Recipe, Rest};
+use super::{Applied, Rest};
+use crate::claims::changes::Recipe;
 use crate::step_phases::{CategoryBytes, StepPhase};
 use serde::{Deserialize, Serialize};
 use vramscope_allocator::{AddressOrder, Allocator, Device, Request, Settings};
@@ -143,7 +144,7 @@ impl ChangedRun {
         calls.sort_by(|a, b| {
             a.at.total_cmp(&b.at).then_with(|| a.what.order().cmp(&b.what.order()))
         });
-        let moves = recipes.iter().any(Recipe::moves_blocks);
+        let moves = recipes.iter().any(|recipe| recipe.change.moves_blocks);
         let is_completed = rest != Rest::Whole;
         let is_changed = !recipes.is_empty() || is_completed;
         Self {
@@ -362,7 +363,7 @@ impl ChangedRun {
 }
 
 /// Requested bytes by category where they are most.
-pub(super) fn at_peak(lives: &[Life]) -> CategoryBytes {
+pub(crate) fn at_peak(lives: &[Life]) -> CategoryBytes {
     let mut changes: Vec<(f64, bool, usize)> = Vec::with_capacity(2 * lives.len());
     for (index, life) in lives.iter().enumerate().filter(|(_, life)| life.is_real()) {
         changes.push((life.begin, true, index));

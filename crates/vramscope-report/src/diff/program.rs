@@ -117,12 +117,11 @@ pub async fn program_changes(
 ) -> ProgramChanges {
     let peak = |band| Bytes(u64::try_from(after.figures(band).peak).unwrap_or(0));
     let recipes = &found.changes.recipes;
-    let errors: Option<Vec<f64>> = recipes.iter().map(Recipe::error_percent).collect();
     let mut record = ProgramChanges {
         recipes: recipes.iter().map(Recipe::to_string).collect(),
         or: found.changes.or.as_ref().map(Recipe::to_string),
         conf: found.conf.clone(),
-        undone: found.changes.undone.iter().map(|kind| kind.name().to_owned()).collect(),
+        undone: found.changes.undone.iter().map(|change| change.listed().to_owned()).collect(),
         predicted_active_peak: None,
         active_peak: peak(BandKind::Active),
         active_percent: None,
@@ -130,7 +129,7 @@ pub async fn program_changes(
         predicted_reserved_range: None,
         reserved_peak: peak(BandKind::Reserved),
         reserved_percent: None,
-        error_percent: errors.and_then(|errors| errors.into_iter().reduce(f64::max)),
+        error_percent: Recipe::error_percent(recipes),
         declined: None,
         reasons: Vec::new(),
     };
@@ -138,8 +137,8 @@ pub async fn program_changes(
         record.declined = Some("an optimization of the first recording is missing".to_owned());
         return record;
     }
-    if let Some(kind) = found.changes.unclear.first() {
-        let name = kind.name();
+    if let Some(change) = found.changes.unclear.first() {
+        let name = change.listed();
         record.declined = Some(format!("the second recording does not tell whether it has {name}"));
         return record;
     }
@@ -267,7 +266,10 @@ impl ProgramChanges {
     /// What changed and how it compares, in at most three sentences.
     pub fn texts(&self) -> Vec<String> {
         let mut names = self.recipes.clone();
-        let batch = names.iter_mut().find(|name| matches!(name.parse(), Ok(Recipe::Batch(_))));
+        let is_batch = |name: &&mut String| {
+            name.parse().is_ok_and(|of: Recipe| of.change == Recipe::batch(1.0).change)
+        };
+        let batch = names.iter_mut().find(is_batch);
         if let (Some(name), Some(or)) = (batch, &self.or) {
             *name = format!("{name} or {or}");
         }

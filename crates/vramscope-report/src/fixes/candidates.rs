@@ -2,7 +2,8 @@
 
 use super::Trial;
 use crate::target::Target;
-use vramscope_inference::{Checkpointed, Cost, NewOptimizer, Recipe, WhatIf, When};
+use std::cmp::Reverse;
+use vramscope_inference::{CHANGES, Cost, Offer, Recipe, WhatIf};
 use vramscope_trace::AllocatorSettings;
 
 /// A change to try.
@@ -29,54 +30,30 @@ impl Candidate {
     }
 }
 
-/// The number of call sites whose results are dropped.
-const MAX_HELD: usize = 2;
-/// Results of fewer bytes are not worth a line.
-const MIN_HELD: u64 = 16 << 20;
-
 /// All changes to try, by cost.
 pub(super) fn candidates(trial: &Trial<'_>) -> Vec<Candidate> {
-    let mut all = Vec::new();
+    let cx = trial.target.entry.evidence(trial.target.index);
+    let offer = Offer { run: trial.editable, cx, earlier_batch: trial.earlier_batch };
+    let mut all: Vec<Candidate> = CHANGES
+        .iter()
+        .flat_map(|&change| {
+            let values = (change.tries)(&offer).into_iter();
+            values.map(move |value| Candidate::of([Recipe { change, value }], change.cost))
+        })
+        .collect();
+    all.extend(Recipe::parse_list(BOTH).ok().map(|both| Candidate::of(both, Cost::Time)));
     if let Some(settings) = expandable(trial.target, trial.model) {
         let settings = Some(settings);
         all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::Setting });
     }
-    let held = trial.editable.held_sites();
-    let held = held.into_iter().filter(|(_, bytes)| *bytes >= MIN_HELD).take(MAX_HELD);
-    all.extend(held.map(|(frame, _)| {
-        Candidate::of([Recipe::Del(crate::what_if::place(trial.target, frame))], Cost::Edit)
-    }));
-    let edits = [
-        Recipe::ZeroGrad(When::Early),
-        Recipe::EvaluationNoGrad,
-        Recipe::ForeachOff,
-        Recipe::Optimizer(NewOptimizer::Fused),
-        Recipe::FlashAttention,
-        Recipe::EvaluationBatch(0.5),
-    ];
-    all.extend(edits.map(|recipe| Candidate::of([recipe], Cost::Edit)));
-    all.extend(time().map(|recipes| Candidate::of(recipes, Cost::Time)));
-    let precision = [Recipe::Optimizer(NewOptimizer::EightBit)];
-    all.extend(precision.map(|recipe| Candidate::of([recipe], Cost::Precision)));
-    let batches = trial.earlier_batch.into_iter().chain([0.75, 0.5]);
-    all.extend(batches.map(|k| Candidate::of([Recipe::Batch(k)], Cost::Batch)));
+    // A stable sort: of one cost, those whose saving counts less come last.
+    let worth = |all: &Candidate| all.recipes.iter().map(|of| of.change.worth_percent).min();
+    all.sort_by_key(|candidate| (candidate.cost, Reverse(worth(candidate))));
     all
 }
 
-/// Changes that cost computing time, least first.
-fn time() -> impl Iterator<Item = Vec<Recipe>> {
-    let all = || Recipe::Checkpoint(Checkpointed::All);
-    [
-        vec![Recipe::Accumulate(2)],
-        vec![Recipe::Checkpoint(Checkpointed::Half)],
-        vec![Recipe::ChunkedLoss(8)],
-        vec![all()],
-        vec![Recipe::OptimizerInBackward],
-        vec![all(), Recipe::ChunkedLoss(8)],
-        vec![Recipe::OffloadActivations],
-    ]
-    .into_iter()
-}
+/// What keeps most activations, and what keeps most beside them.
+const BOTH: &str = "checkpoint:all,chunked_loss:8";
 
 /// The recording's settings with expandable segments; `None` if they are on, or the platform lacks
 /// them.

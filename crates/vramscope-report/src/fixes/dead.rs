@@ -43,7 +43,7 @@ pub(crate) async fn last_uses(
         lines.extend(line.filter(|line| !lines.contains(line)));
     }
     lines.truncate(MAX_LINES);
-    let recipes: Vec<Recipe> = lines.into_iter().map(Recipe::LastUse).collect();
+    let recipes: Vec<Recipe> = lines.into_iter().map(Recipe::last_use).collect();
     let mut fixes = Vec::new();
     for recipe in &recipes {
         let candidate = Candidate::of([recipe.clone()], Cost::Edit);

@@ -230,7 +230,7 @@ impl<'a> Trial<'a> {
         all
     }
 
-    /// The run with recipes; `None` if one lacks a fact.
+    /// The run with recipes; `None` if one lacks a fact, or changes nothing.
     async fn run(&self, recipes: &[Recipe], budget: &mut Budget) -> Option<ChangedRun> {
         let evidence = self.target.entry.evidence(self.target.index);
         self.editable.apply(evidence, recipes, budget).await.ok()
@@ -250,9 +250,8 @@ impl<'a> Trial<'a> {
         let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
         let active = run.active_peak(settings);
         let saving = self.before.saturating_sub(active);
-        let has_it = run.applied.iter().any(|applied| applied.had_it || applied.changed == 0);
         let is_small = saving * 100 < self.before * MIN_SAVING_PERCENT;
-        if candidate.settings.is_none() && (has_it || is_small && !words::is_tried(candidate)) {
+        if candidate.settings.is_none() && is_small && !words::is_tried(candidate) {
             return None;
         }
         let known = Known { candidate, settings, saving, rest: self.editable.rest };
@@ -296,7 +295,6 @@ impl Known<'_> {
     ) -> Fix {
         let recipes = &self.candidate.recipes;
         let recipe = recipes.iter().map(Recipe::to_string).collect::<Vec<_>>().join(",");
-        let errors: Option<Vec<f64>> = recipes.iter().map(Recipe::error_percent).collect();
         let conf = self.candidate.settings.is_some().then(|| settings_text(self.settings));
         let changes = words::changes(trial.target, recipes, applied);
         let with = |settings: Option<String>| {
@@ -313,7 +311,7 @@ impl Known<'_> {
             saving_bytes: Bytes(self.saving),
             cost: self.candidate.cost,
             covers: Covers::of(self.rest),
-            error_percent: errors.and_then(|errors| errors.into_iter().reduce(f64::max)),
+            error_percent: Recipe::error_percent(recipes),
             site: applied.iter().find_map(|one| words::site(trial.target, one)),
         }
     }

@@ -150,7 +150,7 @@ async fn smaller_batch(
     budget: &mut Budget,
 ) -> Option<(Candidate, Fix)> {
     let factor = largest.filter(|&factor| factor < 1.0)?;
-    let candidate = Candidate::of([Recipe::Batch(factor)], Cost::Batch);
+    let candidate = Candidate::of([Recipe::batch(factor)], Cost::Batch);
     let fix = trial.fix(&candidate, budget).await?;
     (fix.outcome == Outcome::Fits).then_some((candidate, fix))
 }
@@ -197,10 +197,9 @@ async fn cheapest(
     Some(without_needless(trial, candidate, best, budget).await)
 }
 
-/// A saving beside those of other changes. Offloading counts half: each activation crosses the bus
-/// twice.
+/// A saving beside those of other changes.
 fn worth(recipe: &Recipe, saving: u64) -> u64 {
-    if *recipe == Recipe::OffloadActivations { saving / 2 } else { saving }
+    saving.saturating_mul(recipe.change.worth_percent) / 100
 }
 
 /// The set without the parts that are not needed, the settings and the dearest first. What is left
@@ -250,11 +249,8 @@ async fn largest_batch(
     let hundredths = |factor: f64| (factor * 100.0).floor() / 100.0;
     let mut fits = async |factor: f64| {
         let mut recipes = candidate.recipes.clone();
-        recipes.push(Recipe::Batch(factor));
+        recipes.push(Recipe::batch(factor));
         let run = trial.run(&recipes, budget).await?;
-        if run.applied.last().is_some_and(|applied| applied.changed == 0) {
-            return None;
-        }
         Some(run.fits(settings, trial.available, budget).await)
     };
     let (mut low, mut high) = if fits(1.0).await? { (1.0, MAX_BATCH) } else { (0.0, 1.0) };
@@ -293,15 +289,13 @@ pub(crate) async fn savings(
     let mut found: Vec<(u64, Candidate)> = Vec::new();
     for candidate in candidates(&trial) {
         let is_one = candidate.recipes.len() == 1 && candidate.cost != Cost::Batch;
-        let is_batch =
-            matches!(candidate.recipes[..], [Recipe::Accumulate(_) | Recipe::EvaluationBatch(_)]);
+        let is_batch = candidate.recipes.iter().any(|recipe| recipe.change.is_smaller_batch);
         if !is_one || is_batch {
             continue;
         }
         let Some(run) = trial.run(&candidate.recipes, budget).await else { continue };
         let saving = trial.before.saturating_sub(run.active_peak(&model.settings));
-        let has_it = run.applied.iter().any(|applied| applied.had_it || applied.changed == 0);
-        if !has_it && saving * 100 > trial.before * MIN_SAVING_PERCENT {
+        if saving * 100 > trial.before * MIN_SAVING_PERCENT {
             found.push((worth(&candidate.recipes[0], saving), candidate));
         }
     }
@@ -344,7 +338,7 @@ pub(crate) async fn without(
     total: Bytes,
     budget: &mut Budget,
 ) -> Option<Fix> {
-    let fix = edited(target, model, Recipe::Del(line.to_owned()), budget).await?;
+    let fix = edited(target, model, Recipe::del(line.to_owned()), budget).await?;
     let is_all = fix.saving_bytes.0 <= total.0 + total.0 / 8;
     is_all.then_some(fix)
 }
@@ -356,7 +350,7 @@ pub(crate) async fn without_graphs(
     model: &WhatIf,
     budget: &mut Budget,
 ) -> Option<Fix> {
-    let fix = edited(target, model, Recipe::EvaluationNoGrad, budget).await?;
+    let fix = edited(target, model, Recipe::eval_no_grad(), budget).await?;
     let peak = target.trace().requested_band.peak.max(0) as u64;
     (fix.saving_bytes.0.saturating_mul(100) > peak.saturating_mul(MIN_SAVING_PERCENT))
         .then_some(fix)

@@ -8,8 +8,8 @@ use crate::optimizations::{features, proof_of};
 use crate::target::Target;
 use vramscope_inference::Covers;
 use vramscope_inference::{
-    Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Features,
-    NewOptimizer, Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
+    Applied, Capacity, ChangedAnswer, ChangedRun, Declined, Editable, Features, Question, Recipe,
+    Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
@@ -195,17 +195,21 @@ async fn as_recorded(
 fn usual(own: &AllocatorSettings) -> Vec<(Vec<Recipe>, AllocatorSettings)> {
     let other = !own.expandable_segments;
     let expandable = AllocatorSettings { expandable_segments: other, ..own.clone() };
-    let recipes = [
-        Recipe::Accumulate(2),
-        Recipe::Checkpoint(Checkpointed::All),
-        Recipe::ChunkedLoss(8),
-        Recipe::Optimizer(NewOptimizer::EightBit),
-        Recipe::Batch(0.5),
-    ];
     let mut all = vec![(Vec::new(), expandable)];
-    all.extend(recipes.map(|recipe| (vec![recipe], own.clone())));
+    all.extend(USUAL[..5].iter().filter_map(|text| Some((vec![text.parse().ok()?], own.clone()))));
     all
 }
+
+/// Changes of the program that are worth a try. After a failure all but the last are replayed
+/// without being asked for: offloading costs most time.
+pub const USUAL: [&str; 6] = [
+    "accumulate:2",
+    "checkpoint:all",
+    "chunked_loss:8",
+    "optimizer:8bit",
+    "batch:0.5",
+    "offload_activations",
+];
 
 struct Change<'a> {
     recipes: &'a [Recipe],
@@ -321,54 +325,34 @@ impl Change<'_> {
             short_by: None,
             least_device_memory: None,
             basis: SimulatedBasis::Recipe,
-            error_percent: self.error_percent(),
+            error_percent: Recipe::error_percent(self.recipes),
         }
-    }
-
-    /// The largest measured error of the recipes; `None` if one was not measured.
-    fn error_percent(&self) -> Option<f64> {
-        let errors: Option<Vec<f64>> = self.recipes.iter().map(Recipe::error_percent).collect();
-        errors?.into_iter().reduce(f64::max)
     }
 
     /// A peak less and plus the measured error.
     fn active_range(&self, peak: u64) -> [Bytes; 2] {
-        let error = (peak as f64 * self.error_percent().unwrap_or(0.0) / 100.0) as u64;
+        let error =
+            (peak as f64 * Recipe::error_percent(self.recipes).unwrap_or(0.0) / 100.0) as u64;
         [Bytes(peak - error), Bytes(peak + error)]
     }
 
     /// The proof that the recording has the change already.
     fn has_it(&self, target: Target<'_>, recipe: &Recipe) -> Option<String> {
-        let proof = proof_of(target, self.features?, &recipe.to_string())?;
+        let proof = proof_of(target, self.features?, recipe)?;
         Some(format!("{recipe}: the recording has it already. {proof}"))
     }
 
     /// What each recipe found, in words.
     fn found(&self, target: Target<'_>, applied: &[Applied]) -> Vec<String> {
+        let found = |recipe: &Recipe, applied: &Applied| {
+            let site = applied.site.map(|frame| place(target, frame)).unwrap_or_default();
+            let found = recipe.change.found_text(applied.found, &site)?;
+            Some(format!("{recipe}: {found}."))
+        };
         let of = |(recipe, applied): (&Recipe, &Applied)| {
-            self.has_it(target, recipe).or_else(|| found(target, recipe, applied))
+            self.has_it(target, recipe).or_else(|| found(recipe, applied))
         };
         self.recipes.iter().zip(applied).filter_map(of).collect()
-    }
-}
-
-/// What a recipe found, in words.
-fn found(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> Option<String> {
-    if applied.had_it {
-        return Some(format!("{recipe}: the recording has it already."));
-    }
-    match recipe {
-        Recipe::Checkpoint(_) | Recipe::Shard(_) => {
-            let site = place(target, applied.site?);
-            Some(format!("{recipe}: {} blocks of {site}.", applied.changed))
-        }
-        Recipe::Sequence(_) if applied.changed > 0 => {
-            Some(format!("{recipe}: {} maps grow with the square.", applied.changed))
-        }
-        Recipe::ChunkedLoss(_) => {
-            Some(format!("{recipe}: {} passes have logits.", applied.changed))
-        }
-        _ => None,
     }
 }
 
@@ -390,6 +374,8 @@ pub(crate) fn why_declined(why: Declined) -> &'static str {
         Declined::NoGradients => "no backward pass makes gradients",
         Declined::NoAutocast => "autocast is off",
         Declined::NotTraced => "no step was traced: record with --use-step",
+        Declined::NothingGrows => "nothing grows with the batch",
+        Declined::HadIt => "nothing would change",
         Declined::NotPredicted => "sizes do not tell what it does",
     }
 }

@@ -11,6 +11,7 @@ mod question;
 mod text;
 
 pub use asked::scenario;
+pub use changed::USUAL;
 pub(crate) use changed::{
     REST_UNKNOWN, editable, least_available, most_available, place, why_declined,
 };

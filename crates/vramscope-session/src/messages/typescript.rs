@@ -28,7 +28,7 @@ use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::what_if::{
     Edit, EditRecord, Outcome, PinnedSettingsRecord, PlaceRecord, QuestionRecord, ScenarioRecord,
-    SettingsRecord, WrongItem,
+    SettingsRecord, USUAL, WrongItem,
 };
 use vramscope_report::{
     CategoryShare, Cost, Covers, Fix, Look, PlanRecord, PlannedSet, ProgramRecord, Simulated,
@@ -355,7 +355,11 @@ fn declarations() -> String {
         ComparedStacks,
         ComparedStack,
     );
-    out
+    let usual = format!(
+        "\n/** Changes of the program that are worth a try. */\n\
+         export const USUAL_CHANGES = {USUAL:?} as const;\n"
+    );
+    out + &usual
 }
 
 #[test]

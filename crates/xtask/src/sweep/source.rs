@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn constants_become_calls_outside_of_imports() {
-        let code = "use super::{\n    LAST, f};\n/// Of `A.cpp`.\nconst OF: u64 = 1;\nconst COST: u64 = 2;\n\
+        let code = "use super::{\n    LAST, f};\n/// Of `A.cpp`.\nconst OF: u64 = 1;\n\
+                    const COST: u64 = 2;\n\
                     pub const MIN: u64 = 3 << 4;\nfn g(x: u64) -> bool { x > MIN && x < LAST }\n";
         let found = constants("a.rs", code);
         assert_eq!(

@@ -6521,3 +6521,6 @@ blocks: CountChange,
  * `only in A`, `only in B` or `other lines`; empty for equal frames.
  */
 note: string, };
+
+/** Changes of the program that are worth a try. */
+export const USUAL_CHANGES = ["accumulate:2", "checkpoint:all", "chunked_loss:8", "optimizer:8bit", "batch:0.5", "offload_activations"] as const;

@@ -47,9 +47,8 @@ pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
 
 use super::precedence::{Detector, Floor};
-use crate::evidence::{
-    Evidence, Marks, Returns, segments_at, slot_of_last_rise, slot_of_reserved_peak,
-};
+use crate::evidence::marks::Marks;
+use crate::evidence::{Evidence, Returns, segments_at, slot_of_last_rise, slot_of_reserved_peak};
 use vramscope_trace::slicing::{self, Boxed, Budget};
 
 /// The findings of one device: by severity, then bytes.
@@ -84,7 +83,7 @@ async fn of_host(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
 async fn of_program(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     use Detector as D;
     let mut floor = Floor::new(cx);
-    let marks = Marks::new(cx, budget).await;
+    let marks = Marks::new(cx.snapshot, budget).await;
     floor.add(D::Growth, growth::growth(cx, budget).await);
     let taken = floor.taken(D::NoGrad);
     floor.add(D::NoGrad, no_grad::no_grad(cx, &marks, &taken, budget).await);

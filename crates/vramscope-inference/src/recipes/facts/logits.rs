@@ -1,9 +1,9 @@
 //! The logits of a pass: tokens x vocabulary.
 
 use crate::category::Category;
+use crate::evidence::marks::Mark;
 use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives};
-use crate::recipes::stacks::Kind;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -67,15 +67,15 @@ pub(crate) fn logits(
 /// Whether cross entropy makes a block of the logits' size, and no convolution makes the logits. A
 /// compiled program has no frames that say it.
 fn is_of_loss(lives: &Lives, first: &Life, end: f64) -> bool {
-    let has = |life: &Life, kind: Kind| {
-        lives.frames(life).iter().any(|&frame| lives.stacks.kind(frame).has(kind))
+    let has = |life: &Life, kind: Mark| {
+        lives.frames(life).iter().any(|&frame| lives.stacks.mark(frame).has(kind))
     };
-    if has(first, Kind::CONVOLUTION) {
+    if has(first, Mark::CONVOLUTION) {
         return false;
     }
     let later = &lives.all[lives.born(first.begin, end + 1.0)];
     let alike =
         |bytes: u64| bytes == first.bytes || bytes == first.bytes / 2 || bytes / 2 == first.bytes;
-    let is_eager = later.iter().any(|life| has(life, Kind::MODULE_CALL));
-    !is_eager || later.iter().any(|life| alike(life.bytes) && has(life, Kind::CROSS_ENTROPY))
+    let is_eager = later.iter().any(|life| has(life, Mark::MODULE_CALL));
+    !is_eager || later.iter().any(|life| alike(life.bytes) && has(life, Mark::CROSS_ENTROPY))
 }

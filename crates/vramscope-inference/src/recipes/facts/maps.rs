@@ -1,9 +1,10 @@
 //! Attention maps that the program computes itself: they grow with the square of the sequence.
 
 use crate::category::Category;
+use crate::evidence::marks::Mark;
+use crate::evidence::stacks::Place;
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{Life, Lives};
-use crate::recipes::stacks::{Kind, Place};
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -15,17 +16,17 @@ use vramscope_snapshot::{FrameId, StackId};
 /// forward its half and quarter count too, but only in the function that calls the softmax, called
 /// from the same line. In backward the size decides.
 pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
-    let has = |life: &Life, kind: Kind, frames: usize| {
+    let has = |life: &Life, kind: Mark, frames: usize| {
         let all = lives.frames(life);
-        all.iter().take(frames).any(|&frame| lives.stacks.kind(frame).has(kind))
+        all.iter().take(frames).any(|&frame| lives.stacks.mark(frame).has(kind))
     };
     let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
     let mut callers: FxHashSet<(u32, Place)> = FxHashSet::default();
     for life in &lives.all {
         let is_softmax = life.phase == StepPhase::Forward
             && life.category == Category::Activation
-            && has(life, Kind::SOFTMAX, 2)
-            && !has(life, Kind::CROSS_ENTROPY, 3);
+            && has(life, Mark::SOFTMAX, 2)
+            && !has(life, Mark::CROSS_ENTROPY, 3);
         if is_softmax {
             *counts.entry(life.bytes).or_default() += 1;
             callers.extend(caller(lives, life));
@@ -49,7 +50,7 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
     let of_linears: FxHashSet<u64> = lives
         .all
         .iter()
-        .filter(|life| life.phase == StepPhase::Forward && has(life, Kind::LINEAR, 2))
+        .filter(|life| life.phase == StepPhase::Forward && has(life, Mark::LINEAR, 2))
         .filter(|life| of_function(life))
         .map(|life| life.bytes)
         .collect();
@@ -116,7 +117,7 @@ const MAX_MAPS: u32 = 8;
 struct Made {
     /// Its linear layers, and how often each ran.
     linears: FxHashMap<StackId, u32>,
-    sizes_of_linears: FxHashSet<u64>,
+    sizes_of_layers: FxHashSet<u64>,
     /// Sizes that it makes itself, from where, and how often.
     own: BTreeMap<u64, (FxHashSet<StackId>, u32)>,
 }
@@ -142,10 +143,12 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
         };
         let frames = lives.frames(life);
         let made = made.entry(caller).or_default();
-        if frames.iter().take(2).any(|&frame| lives.stacks.kind(frame).has(Kind::LINEAR)) {
+        if lives.is_made_by(life, Mark::CONVOLUTION, 2) {
+            made.sizes_of_layers.insert(life.bytes);
+        } else if lives.is_made_by(life, Mark::LINEAR, 2) {
             *made.linears.entry(stack).or_default() += 1;
-            made.sizes_of_linears.insert(life.bytes);
-        } else if frames.first().is_some_and(|&f| !lives.stacks.kind(f).has(Kind::LIBRARY)) {
+            made.sizes_of_layers.insert(life.bytes);
+        } else if frames.first().is_some_and(|&f| !lives.stacks.mark(f).has(Mark::LIBRARY)) {
             let (stacks, count) = made.own.entry(life.bytes).or_default();
             stacks.insert(stack);
             *count += 1;
@@ -158,8 +161,8 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
             && each > 1
             && !facts.widths.contains(&each)
             && !facts.parameters.contains_key(&(each * facts.element))
-            && !made.sizes_of_linears.contains(&bytes)
-            && (!facts.has_autocast || !made.sizes_of_linears.contains(&(bytes / 2)))
+            && !made.sizes_of_layers.contains(&bytes)
+            && (!facts.has_autocast || !made.sizes_of_layers.contains(&(bytes / 2)))
     };
     let maps = made.iter().filter(|(_, made)| made.linears.len() > 1).flat_map(|(caller, made)| {
         let calls = made.linears.values().copied().max().unwrap_or(0);
@@ -177,8 +180,8 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
 /// package may have the attention: the program's own frames are then those of all layers.
 fn caller(lives: &Lives, life: &Life) -> Option<(u32, Place)> {
     let is_torch = |frame: &&FrameId| {
-        let kind = lives.stacks.kind(**frame);
-        kind.has(Kind::LIBRARY) && kind.has(Kind::TORCH)
+        let kind = lives.stacks.mark(**frame);
+        kind.has(Mark::LIBRARY) && kind.has(Mark::TORCH)
     };
     let mut frames = lives.frames(life).iter().filter(|frame| !is_torch(frame));
     let (inner, outer) = (frames.next()?, frames.next()?);

@@ -12,22 +12,15 @@ pub(crate) use passes::{Pass, passes};
 pub(crate) use pieces::{model_blocks, pieces, repeated_site, with_stack};
 
 use super::lives::{Life, Lives};
-use super::stacks::Kind;
 use crate::category::Category;
+use crate::evidence::autocast;
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Smaller blocks do not depend on the number of tokens: losses, counters.
 pub(crate) const MIN_SCALED: u64 = 512;
-
-/// Parameters of at least this many bytes show whether autocast is on.
-const LARGE_PARAMETER: u64 = 64 << 10;
-
-/// Autocast is on if this share of the sizes of large parameters occurs halved in forward, in
-/// percent.
-const AUTOCAST_PERCENT: usize = 60;
 
 /// Sizes of the workspaces that PyTorch allocates for cuBLAS, in bytes. PyTorch 2.15 allocates one
 /// for each call.
@@ -46,6 +39,8 @@ pub(crate) struct Facts {
     pub(crate) element: u64,
     /// Passes through the model, by time.
     pub(crate) passes: Vec<Pass>,
+    /// Whether sizes alone look as if autocast cast the weights.
+    pub(crate) may_cast: bool,
     /// Whether autocast casts the weights.
     pub(crate) has_autocast: bool,
     /// Sizes that tensors of data have, in bytes.
@@ -79,9 +74,10 @@ impl Facts {
             }
         }
         facts.passes = passes(lives);
-        facts.find_autocast(lives);
+        autocast::find(lives, &mut facts);
         facts.read_dims(lives, dims);
-        if dims.is_some_and(|dims| dims.widths.len() > 1) && facts.has_wide_copy_of_logits(lives) {
+        let has_widths = dims.is_some_and(|dims| dims.widths.len() > 1);
+        if has_widths && !facts.may_cast && facts.has_wide_copy_of_logits(lives) {
             facts.element = 2;
         }
         facts
@@ -101,51 +97,24 @@ impl Facts {
         self.tokens = self.tokens.or_else(|| tokens(lives));
     }
 
-    /// Whether autocast is on, and which blocks are its copies of weights.
-    ///
-    /// Of the blocks that a linear layer makes with half the size of a weight, the first is the
-    /// copy, and the second may be the layer's result.
-    fn find_autocast(&mut self, lives: &mut Lives) {
-        let forward = |life: &&Life| life.phase == StepPhase::Forward;
-        let sizes = sizes_of_casts(lives);
-        let large: Vec<u64> =
-            self.parameters.keys().copied().filter(|&bytes| bytes >= LARGE_PARAMETER).collect();
-        let halved = large.iter().filter(|&&bytes| sizes.contains(&(bytes / 2))).count();
-        self.has_autocast = !large.is_empty() && halved * 100 >= AUTOCAST_PERCENT * large.len();
-        if !self.has_autocast {
-            let data = lives.all.iter().filter(forward);
-            let data = data.filter(|life| life.category == Category::Activation);
-            self.data_sizes = data.map(|life| life.bytes).collect();
-            return;
-        }
-        let mut last: FxHashMap<u64, (f64, Option<vramscope_snapshot::StackId>)> =
-            FxHashMap::default();
-        for index in 0..lives.all.len() {
-            let life = lives.all[index];
-            if life.phase != StepPhase::Forward || !self.is_half_of_parameter(life.bytes) {
-                continue;
-            }
-            let frames = lives.frames(&life);
-            let is_linear = frames.iter().take(2).any(|&f| lives.stacks.kind(f).has(Kind::LINEAR));
-            let before = last.insert(life.bytes, (life.begin, life.stack));
-            let is_first =
-                before.is_none_or(|(begin, stack)| life.begin - begin > 6.0 || stack != life.stack);
-            if is_linear && is_first {
-                lives.all[index].is_weight_copy = true;
-            } else {
-                self.data_sizes.insert(life.bytes);
-            }
-        }
-    }
-
     /// Whether logits in 16 bits are copied to 32 without autocast: the model is in 16 bits.
     fn has_wide_copy_of_logits(&self, lives: &Lives) -> bool {
         let Some(pass) = self.passes.iter().find(|pass| pass.backward.is_some()) else {
             return false;
         };
         let blocks = lives.born(pass.begin, pass.end);
-        let found = logits(lives, self, blocks, pass).filter(|_| !self.has_autocast);
+        let found = logits(lives, self, blocks, pass);
         found.is_some_and(|logits| lives.all[logits.block].bytes == 2 * logits.elements)
+    }
+
+    /// The passes with a backward pass.
+    pub(crate) fn training(&self) -> impl Iterator<Item = &Pass> {
+        self.passes.iter().filter(|pass| pass.backward.is_some())
+    }
+
+    /// The pass in the middle of those with a backward pass.
+    pub(crate) fn typical(&self) -> Option<&Pass> {
+        self.training().nth(self.training().count() / 2)
     }
 
     /// Whether a parameter has twice these bytes.
@@ -204,32 +173,6 @@ impl Facts {
 
 /// Inputs of a pass are made at most this many events before it.
 pub(crate) const INPUT_LEAD: f64 = 8.0;
-
-/// Sizes that autocast may have made of weights in forward.
-///
-/// A layer casts its weight and makes its result in one call, so the next block has an equal stack.
-/// Without autocast a layer makes one block. Dropout and norms make several, and no copies.
-fn sizes_of_casts(lives: &Lives) -> FxHashSet<u64> {
-    let may_cast = |life: &Life| {
-        let frames = lives.frames(life);
-        let kind = |frame| lives.stacks.kind(frame);
-        frames.first().is_none_or(|&inner| !kind(inner).has(Kind::TORCH))
-            || frames
-                .iter()
-                .take(2)
-                .any(|&frame| kind(frame).has(Kind::LINEAR) || kind(frame).has(Kind::CONVOLUTION))
-    };
-    let forward = lives
-        .all
-        .iter()
-        .filter(|life| life.phase == StepPhase::Forward && life.category != Category::Workspace);
-    let next = forward.clone().skip(1);
-    let pairs = forward.zip(next);
-    let casts = pairs.filter(|(life, next)| {
-        may_cast(life) && (life.stack == next.stack || lives.frames(life).is_empty())
-    });
-    casts.map(|(life, _)| life.bytes).collect()
-}
 
 /// Rows of a batch to try.
 const MAX_ROWS: u64 = 1024;

@@ -1,9 +1,10 @@
 //! The blocks that a model repeats, found by their call site.
 
+use crate::evidence::marks::Mark;
+use crate::evidence::stacks::Place;
 use crate::recipes::Declined;
 use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives};
-use crate::recipes::stacks::{Kind, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Places to try, those with most bytes first.
@@ -47,7 +48,7 @@ pub(crate) fn model_blocks(
         seen.clear();
         for &frame in lives.frames(life).iter().skip(1) {
             let place = lives.stacks.place(frame);
-            if !lives.stacks.kind(frame).has(Kind::MODULE_CALL) && seen.insert(place) {
+            if !lives.stacks.mark(frame).has(Mark::MODULE_CALL) && seen.insert(place) {
                 *bytes.entry(place).or_default() += life.bytes;
             }
         }
@@ -136,7 +137,7 @@ fn call(lives: &Lives, block: usize, place: Place) -> Option<Vec<Place>> {
     let frames = lives.frames(&lives.all[block]);
     let at = frames.iter().position(|&frame| lives.stacks.place(frame) == place)?;
     let inner = at.checked_sub(1)?;
-    let is_package = lives.stacks.kind(frames[inner]).has(Kind::LIBRARY);
+    let is_package = lives.stacks.mark(frames[inner]).has(Mark::LIBRARY);
     let from = at.saturating_sub(if is_package { 3 } else { 1 });
     Some(frames[from..at].iter().map(|&frame| lives.stacks.place(frame)).collect())
 }

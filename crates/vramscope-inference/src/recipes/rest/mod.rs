@@ -12,8 +12,8 @@ mod repeat;
 
 use super::facts::{Facts, INPUT_LEAD, Pass};
 use super::lives::{Failure, Life, Lives};
-use super::stacks::Place;
 use crate::category::Category;
+use crate::evidence::stacks::Place;
 use crate::step_phases::StepPhase;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};

@@ -1,19 +1,9 @@
 // The fields of a scenario with free values: changes of the program.
 
 import { useId } from "preact/hooks";
-import type { QuestionRecord } from "../../generated/protocol.js";
+import { type QuestionRecord, USUAL_CHANGES } from "../../generated/protocol.js";
 import { Icon } from "../../ui/icons.js";
 import type { ViewUses } from "../../views/workspace.js";
-
-/** Changes of the program that are worth a try: the item and its value. */
-const RECIPES = [
-  ["batch", "0.5"],
-  ["accumulate", "2"],
-  ["checkpoint", "all"],
-  ["chunked_loss", "8"],
-  ["optimizer", "8bit"],
-  ["offload_activations", ""],
-] as const;
 
 /** Properties of a field of the question. */
 export type FieldProperties = ViewUses<"whatIfs"> & { question: QuestionRecord };
@@ -44,14 +34,14 @@ export function RecipesField({ whatIfs, question }: FieldProperties) {
             data-testid="what-if-add"
             value=""
             onChange={({ currentTarget }) => {
-              const chosen = RECIPES[currentTarget.selectedIndex - 1];
-              if (chosen) whatIfs.ask(chosen[0], chosen[1]);
+              const [item, value] = currentTarget.value.split(":");
+              if (item) whatIfs.ask(item, value ?? "");
               currentTarget.value = "";
             }}
           >
             <option value="">add a change</option>
-            {RECIPES.map(([item, value]) => (
-              <option key={item}>{value === "" ? item : `${item}:${value}`}</option>
+            {USUAL_CHANGES.map((change) => (
+              <option key={change}>{change}</option>
             ))}
           </select>
           <Icon name="down" />

@@ -1,0 +1,272 @@
+//! Checkpointing: what the model's blocks keep for backward is computed again.
+
+use super::del::places;
+use super::prelude::*;
+use crate::evidence::checkpoint;
+use crate::evidence::stacks::Place;
+use crate::recipes::facts::{pieces, repeated_site, with_stack};
+use rustc_hash::FxHashSet;
+use vramscope_units::grouped;
+
+/// Smaller blocks between two pieces are no inputs of the next.
+const MIN_INPUT: u64 = 64 << 10;
+
+/// What all forms share.
+pub(super) const PLAIN: Change = Change {
+    error_percent: Some(5.0),
+    cost: Cost::Time,
+    moves_blocks: true,
+    group: Group::Graph,
+    line: Line::Blocks,
+    what: "the call of each block",
+    snippet: include_str!("snippets/checkpoint.py"),
+    snippet_of_transformers: Some(include_str!("snippets/checkpoint_transformers.py")),
+    called: |_, blocks, at| format!("{blocks} blocks checkpointed{at}"),
+    found: Some(|blocks, site| format!("{blocks} blocks of {site}")),
+    ..Change::PLAIN
+};
+
+pub(super) static ALL: Change = Change {
+    form: "checkpoint:all",
+    does: "what the model's blocks keep for backward dies with their result, and is made again \
+           before its backward pass",
+    tries: |_| vec![Value::None],
+    apply: |lives, facts, _, _| checkpoint(lives, facts, repeated_site(lives, facts)?, 1),
+    is_on: Some(checkpoint::is_on),
+    listed_as: "checkpoint",
+    on: [
+        "the blocks of the model run inside of a checkpointing function (PyTorch, DeepSpeed, \
+         Megatron, fairscale, Unsloth), and backward runs modules again. `partly`: the lines of a \
+         block run without it, too",
+        "modules run without a compiler, and nothing runs again. Also if checkpointing is called \
+         and backward computes nothing again",
+    ],
+    proof,
+    compare: |change, a, b| compare(change, a, b),
+    must_stay: true,
+    ..PLAIN
+};
+
+pub(super) static SITE: Change = Change {
+    form: "checkpoint:FILE:LINE",
+    does: "the same of the blocks that a line runs",
+    apply: |lives, facts, value, cx| {
+        checkpoint(lives, facts, site_of(lives, facts, value.site(), cx)?, 1)
+    },
+    ..PLAIN
+};
+
+fn proof(state: Enabled, words: &ProofWords) -> String {
+    let ProofWords { at, by, other, bytes, .. } = words;
+    if state == Enabled::Off && words.count > 0 && !at.is_empty() {
+        let blocks = words.counted("block");
+        return format!(
+            "checkpoint is called for {blocks}{at}, and backward computes nothing again"
+        );
+    }
+    if state == Enabled::Off {
+        let passes = words.counted("backward pass");
+        return format!("no block of the model is computed again in {passes}");
+    }
+    let rest = match other {
+        Some(line) if state == Enabled::Partly => format!(", the others run at {line}"),
+        _ => String::new(),
+    };
+    let (count, of) = (grouped(words.count.into()), grouped(words.of.into()));
+    format!(
+        "{count} of {of} blocks run under checkpoint{at}, backward computes {bytes} again{by}{rest}"
+    )
+}
+
+fn compare(change: &'static Change, a: &Features, b: &Features) -> Compared {
+    use Enabled::{Off, On, Partly};
+    match (a.state(change), b.state(change)) {
+        (Some(Off), Some(On)) => Compared::Came(Value::None),
+        // The other half is a change of its own.
+        (Some(Off), Some(Partly)) if is_half(b) => Compared::Same,
+        (Some(On | Partly), Some(Off)) => Compared::Went,
+        (Some(before), Some(after)) if before != after => Compared::Unnamed,
+        _ => Compared::Same,
+    }
+}
+
+/// Whether every other block runs under checkpointing.
+pub(super) fn is_half(of: &Features) -> bool {
+    of.of(&ALL)
+        .is_some_and(|of| of.state == Enabled::Partly && of.proof.count == of.proof.of.div_ceil(2))
+}
+
+/// For each piece: what is kept for backward dies when the piece's result is made. The result, and
+/// what is made between pieces and used up in this one, lives until the piece is computed again.
+/// A copy of all its requests up to the last kept one is put in when backward has freed everything
+/// that was made after the piece. Kept blocks die where they did.
+///
+/// # Errors
+/// Nothing runs through the call site again and again.
+pub(super) fn checkpoint(
+    lives: &mut Lives,
+    facts: &Facts,
+    site: Place,
+    every: usize,
+) -> Result<Applied, Declined> {
+    let (mut new, mut changed) = (Vec::new(), 0);
+    for pass in &facts.passes {
+        let blocks: Vec<usize> =
+            lives.born(pass.begin, pass.end).filter(|&index| !lives.all[index].is_new).collect();
+        let stacked = blocks.iter().copied().filter(|&i| !lives.frames(&lives.all[i]).is_empty());
+        let found = pieces(lives, &stacked.collect::<Vec<_>>(), site);
+        if found.len() < 2 {
+            continue;
+        }
+        changed = changed.max(found.len().div_ceil(every) as u32);
+        let spans = spans(lives, &found);
+        let chosen: Vec<Piece> = spans.into_iter().step_by(every).collect();
+        match pass.backward {
+            None => chosen.iter().for_each(|piece| evaluate(lives, &blocks, piece)),
+            Some(_) => {
+                for piece in &chosen {
+                    recompute(lives, &blocks, pass, piece, &mut new);
+                }
+            }
+        }
+    }
+    lives.all.extend(new);
+    let applied = Applied::of(changed, Declined::NothingRepeats)?;
+    Ok(Applied { site: lives.stacks.frame_at(site), ..applied })
+}
+
+/// The place of a site through which blocks are made.
+fn site_of(lives: &Lives, facts: &Facts, site: &str, cx: Evidence<'_>) -> Result<Place, Declined> {
+    let places = places(lives, site, cx);
+    let pass = facts.passes.iter().find(|pass| pass.backward.is_some()).ok_or(Declined::NoPass)?;
+    let blocks = with_stack(lives, lives.born(pass.begin, pass.end));
+    let frames = blocks.iter().flat_map(|&index| lives.frames(&lives.all[index]));
+    let mut used = frames.map(|&frame| lives.stacks.place(frame));
+    used.find(|place| places.contains(place)).ok_or(Declined::NoSite)
+}
+
+/// A piece: when its first and last block are made, and when the next piece begins.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    first: f64,
+    last: f64,
+    next: Option<f64>,
+    /// The last block of the piece before.
+    before: Option<f64>,
+}
+
+impl Piece {
+    fn holds(&self, begin: f64) -> bool {
+        begin >= self.first && self.next.map_or(begin <= self.last, |next| begin < next)
+    }
+
+    /// When all of the piece is done.
+    fn stop(&self) -> f64 {
+        self.next.unwrap_or(self.last + 1.0)
+    }
+}
+
+fn spans(lives: &Lives, found: &[Vec<usize>]) -> Vec<Piece> {
+    let begin = |piece: &Vec<usize>| lives.all[piece[0]].begin;
+    let end = |piece: &Vec<usize>| lives.all[piece[piece.len() - 1]].begin;
+    let piece = |at: usize| Piece {
+        first: begin(&found[at]),
+        last: end(&found[at]),
+        next: found.get(at + 1).map(begin),
+        before: at.checked_sub(1).map(|before| end(&found[before])),
+    };
+    (0..found.len()).map(piece).collect()
+}
+
+fn is_kept_category(category: Category) -> bool {
+    !matches!(category, Category::Workspace | Category::Parameter | Category::Buffer)
+}
+
+/// A pass without backward: what a piece keeps is gone at its end.
+fn evaluate(lives: &mut Lives, blocks: &[usize], piece: &Piece) {
+    let stop = piece.stop();
+    let inside: Vec<usize> = blocks
+        .iter()
+        .copied()
+        .filter(|&index| (piece.first..stop).contains(&lives.all[index].begin))
+        .collect();
+    let result = inside.iter().copied().rev().find(|&index| lives.all[index].end > stop + 4.0);
+    let Some(result) = result else { return };
+    let end = lives.all[result].begin + 0.25;
+    for index in inside {
+        let life = &mut lives.all[index];
+        if index != result && life.end > stop + 4.0 && is_kept_category(life.category) {
+            life.end = end.max(life.begin + 0.1);
+        }
+    }
+}
+
+fn recompute(lives: &mut Lives, blocks: &[usize], pass: &Pass, piece: &Piece, new: &mut Vec<Life>) {
+    let Some(backward) = pass.backward else { return };
+    let all = &lives.all;
+    let inside: Vec<usize> =
+        blocks.iter().copied().filter(|&index| piece.holds(all[index].begin)).collect();
+    // The result of the piece is the input of the next.
+    let outlives = piece.next.unwrap_or(piece.last + 2.0);
+    let result = inside.iter().copied().rev().find(|&index| all[index].end > outlives);
+    let kept: FxHashSet<usize> = inside
+        .iter()
+        .copied()
+        .filter(|&index| {
+            let life = &all[index];
+            Some(index) != result
+                && life.end >= backward.begin
+                && !life.stays()
+                && is_kept_category(life.category)
+        })
+        .collect();
+    let (Some(first), Some(over), Some(last_kept)) = (
+        kept.iter().map(|&index| all[index].end).reduce(f64::min),
+        kept.iter().map(|&index| all[index].end).reduce(f64::max),
+        kept.iter().map(|&index| all[index].begin).reduce(f64::max),
+    ) else {
+        return;
+    };
+    // It is computed again when backward has gone through everything made after it.
+    let after = blocks[blocks.partition_point(|&index| all[index].begin <= piece.last)..]
+        .iter()
+        .map(|&index| all[index].end)
+        .filter(|end| (backward.begin..backward.end).contains(end) && *end < first);
+    let again = after.fold(backward.begin - 0.5, f64::max) + 0.3;
+    let stop = piece.stop();
+    let spread = 0.5 / (stop - piece.first + 1.0);
+    let moved = |time: f64| again + spread * (time - piece.first);
+    let begin = piece.before.unwrap_or(pass.begin);
+    let result_begin = result.map(|index| all[index].begin);
+    for &index in blocks {
+        let life = &mut lives.all[index];
+        let is_input = (life.begin > begin && life.begin < piece.first)
+            && (life.end > piece.first && life.end <= stop)
+            && matches!(
+                life.category,
+                Category::Activation | Category::Temporary | Category::Unknown
+            )
+            && life.bytes > MIN_INPUT;
+        if is_input {
+            life.end = over;
+        }
+    }
+    for index in inside {
+        let life = lives.all[index];
+        if Some(index) == result && piece.next.is_some() {
+            lives.all[index].end = life.end.max(again);
+        } else if kept.contains(&index) {
+            new.push(Life { begin: moved(life.begin), is_new: true, ..life });
+            let end = result_begin.map_or(stop - 0.1, |begin| begin + 0.25);
+            lives.all[index].end = if end <= life.begin { stop - 0.1 } else { end };
+        } else if Some(index) != result
+            && life.end < stop + 1.0
+            && life.category != Category::Workspace
+            && life.begin < last_kept
+        {
+            // Nothing is made after the last saved one (early stop).
+            let (begin, end) = (moved(life.begin), moved(life.end));
+            new.push(Life { begin, end, is_new: true, ..life });
+        }
+    }
+}

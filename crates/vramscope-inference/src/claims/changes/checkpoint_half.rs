@@ -1,0 +1,19 @@
+//! Checkpointing of every other block of the model.
+
+use super::checkpoint::{self, ALL, checkpoint, is_half};
+use super::prelude::*;
+use crate::recipes::facts::repeated_site;
+
+pub(super) static HALF: Change = Change {
+    form: "checkpoint:half",
+    does: "`checkpoint:all` of every other block",
+    tries: |_| vec![Value::None],
+    apply: |lives, facts, _, _| checkpoint(lives, facts, repeated_site(lives, facts)?, 2),
+    compare: |_, a, b| match a.state(&ALL) {
+        Some(Enabled::Off) if is_half(b) => Compared::Came(Value::None),
+        _ => Compared::Same,
+    },
+    snippet: include_str!("snippets/checkpoint_half.py"),
+    called: |_, _, at| format!("every other block checkpointed{at}"),
+    ..checkpoint::PLAIN
+};

@@ -1,0 +1,38 @@
+//! Muon for matrices, and `AdamW` for the rest.
+
+use super::prelude::*;
+use crate::evidence::optimizer::{self, MIN_8BIT_ELEMENTS, change_states, state_element};
+use std::collections::BTreeMap;
+
+pub(super) static MUON: Change = Change {
+    form: "optimizer:muon",
+    does: "one state for each matrix. `AdamW` updates vectors, the embedding and the head",
+    cost: Cost::Precision,
+    group: Group::Optimizer,
+    apply: |lives, facts, _, _| muon(lives, facts),
+    line: Line::Optimizer,
+    what: optimizer::WHAT,
+    snippet: include_str!("snippets/optimizer_muon.py"),
+    called: |_, _, _| "Muon".to_owned(),
+    ..Change::PLAIN
+};
+
+/// # Errors
+/// There are no states.
+fn muon(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
+    let largest = facts.parameters.keys().next_back().copied().unwrap_or(0);
+    let mut seen: BTreeMap<u64, u32> = BTreeMap::new();
+    change_states(lives, |life| {
+        let is_vector = life.bytes / state_element(life, facts) < MIN_8BIT_ELEMENTS;
+        if is_vector || life.bytes == largest {
+            return None;
+        }
+        // Of the two states of a matrix one stays.
+        let count = seen.entry(life.bytes).or_default();
+        *count += 1;
+        if count.is_multiple_of(2) {
+            life.drop();
+        }
+        None
+    })
+}

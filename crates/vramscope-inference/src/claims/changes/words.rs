@@ -1,0 +1,70 @@
+//! What proofs are told with.
+
+use super::{Change, Optimization};
+use vramscope_units::{Bytes, grouped};
+
+/// A proof, with its frames in words.
+#[derive(Clone, Debug, Default)]
+pub struct ProofWords {
+    /// ` at models.py:63`; empty if the line is not known.
+    pub at: String,
+    /// ` (checkpoint.py:1555 recompute_fn)`; empty if the function is not known.
+    pub by: String,
+    /// The line that does without it.
+    pub other: Option<String>,
+    /// How often it was seen.
+    pub count: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Bytes that show it.
+    pub bytes: Bytes,
+    /// `AdamW`, or `the optimizer`.
+    pub optimizer: String,
+}
+
+impl ProofWords {
+    /// `1 cast`, `12 casts`.
+    pub(super) fn counted(&self, what: &str) -> String {
+        plural(self.count, what)
+    }
+
+    /// The temporaries of an optimizer.
+    pub(super) fn temporaries(&self) -> String {
+        let Self { optimizer, at, by, .. } = self;
+        format!("{} of {optimizer} in a step{at}{by}", self.counted("temporary"))
+    }
+
+    /// The states of an optimizer.
+    pub(super) fn states(&self) -> String {
+        let Self { optimizer, at, bytes, .. } = self;
+        format!("{} of {optimizer}{at}: {bytes}", self.counted("state"))
+    }
+}
+
+/// `1 pass`, `12 passes`.
+pub(super) fn plural(count: u32, what: &str) -> String {
+    let words = match count {
+        1 => what.to_owned(),
+        _ if what.ends_with('s') => format!("{what}es"),
+        _ if what.ends_with('y') => format!("{}ies", &what[..what.len() - 1]),
+        _ => format!("{what}s"),
+    };
+    format!("{} {words}", grouped(count.into()))
+}
+
+impl Optimization {
+    /// The proof in a sentence.
+    pub fn proof_text(&self, words: &ProofWords) -> String {
+        let text = (self.change.proof)(self.state, words);
+        let mut letters = text.chars();
+        let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+        format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+    }
+}
+
+impl Change {
+    /// What it found, in words: the blocks of the model, maps, passes with logits.
+    pub fn found_text(&self, count: u32, site: &str) -> Option<String> {
+        self.found.map(|of| of(count, site)).filter(|text| !text.is_empty())
+    }
+}

@@ -1,0 +1,120 @@
+//! When gradients are freed.
+
+use super::optimizer_in_backward::IN_BACKWARD;
+use super::prelude::*;
+use crate::evidence::gradients;
+use rustc_hash::FxHashMap;
+
+/// What both share.
+const PLAIN: Change = Change {
+    error_percent: Some(1.0),
+    line: Line::Optimizer,
+    what: "the optimizer's step",
+    ..Change::PLAIN
+};
+
+pub(super) static EARLY: Change = Change {
+    form: "zero_grad:early",
+    does: "gradients die after the optimizer's step",
+    tries: |_| vec![Value::None],
+    cause: Some("old gradients in forward: zero_grad after step()"),
+    apply: |lives, _, _, _| zero_grad(lives, When::Early),
+    is_on: Some(is_on),
+    on: ["gradients die before the next forward pass", "they live in it, or are never freed"],
+    proof,
+    compare: |change, a, b| match came_in(change, a, b) {
+        // Gradients that are never freed are no recipe.
+        Compared::Went if !is_kept(b) => Compared::Same,
+        compared => compared,
+    },
+    snippet: include_str!("snippets/zero_grad_early.py"),
+    called: |_, _, _| "zero_grad right after step()".to_owned(),
+    ..PLAIN
+};
+
+pub(super) static LATE: Change = Change {
+    form: "zero_grad:late",
+    does: "gradients die before the next backward pass",
+    apply: |lives, _, _, _| zero_grad(lives, When::Late),
+    compare: |_, a, b| match came_in(&EARLY, a, b) {
+        Compared::Went if !is_kept(b) => Compared::Came(Value::None),
+        _ => Compared::Same,
+    },
+    snippet: include_str!("snippets/zero_grad_late.py"),
+    called: |_, _, _| "zero_grad before backward".to_owned(),
+    ..PLAIN
+};
+
+fn is_on(run: Run<'_>) -> Option<(Enabled, Proof)> {
+    let of = gradients::of_step(run).filter(|of| of.bytes > 0)?;
+    let state = match of.in_forward * 100 / of.bytes {
+        0..=5 if of.at_once * 2 < of.bytes => Enabled::On,
+        80.. => Enabled::Off,
+        _ => return None,
+    };
+    // Of one: they outlive the next backward pass, too.
+    let kept = u32::from(of.kept * 100 >= of.bytes * 80);
+    Some((state, Proof { count: of.count, of: kept, bytes: of.bytes, ..Proof::default() }))
+}
+
+fn is_kept(of: &Features) -> bool {
+    of.of(&EARLY).is_some_and(|of| of.proof.of == 1)
+}
+
+fn proof(state: Enabled, words: &ProofWords) -> String {
+    let gradients = format!("{} with {}", words.counted("gradient"), words.bytes);
+    match (state, words.of) {
+        (Enabled::On, _) => format!("{gradients} are freed before the next forward pass"),
+        (_, 1) => format!("{gradients} are never freed"),
+        _ => format!("{gradients} live in the next forward pass"),
+    }
+}
+
+/// Gradients that die in backward are freed neither early nor late.
+fn came_in(change: &'static Change, a: &Features, b: &Features) -> Compared {
+    match came_or_went(&IN_BACKWARD, a, b) {
+        Compared::Same => came_or_went(change, a, b),
+        _ => Compared::Same,
+    }
+}
+
+/// When gradients are freed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Those that outlive the optimizer's step end with it.
+    Early,
+    /// They live to the next backward pass.
+    Late,
+}
+
+fn zero_grad(lives: &mut Lives, when: When) -> Result<Applied, Declined> {
+    let mut spans = FxHashMap::default();
+    for step in lives.steps() {
+        spans.insert(
+            step,
+            (lives.span(step, StepPhase::Optimizer), lives.span(step + 1, StepPhase::Backward)),
+        );
+    }
+    let mut changed = 0;
+    for life in &mut lives.all {
+        if life.category != Category::Gradient || life.stays() {
+            continue;
+        }
+        let (optimizer, next) = spans.get(&life.step).copied().unwrap_or_default();
+        let died = life.dies_in.map(|(_, step)| step);
+        let end = match when {
+            When::Early => optimizer
+                .filter(|span| died.is_some_and(|step| step > life.step) && life.end > span.1)
+                .map(|span| span.1 - 0.25),
+            When::Late => match next {
+                Some(next) => (life.end < next.0).then_some(next.0 - 0.25),
+                None => (died == Some(life.step)).then_some(f64::INFINITY),
+            },
+        };
+        if let Some(end) = end {
+            life.end = end;
+            changed += 1;
+        }
+    }
+    Applied::of(changed, Declined::HadIt)
+}

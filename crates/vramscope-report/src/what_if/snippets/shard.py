@@ -1,4 +1,0 @@
-from torch.distributed.fsdp import fully_shard
-
-for module in [*model.blocks, model]:  # before the optimizer is made, on RANKS ranks
-    fully_shard(module)
