@@ -188,9 +188,11 @@ pub(crate) fn of_like_code(ranks: &[RankFacts], run: &[usize]) -> Vec<Vec<usize>
     let mut with_stack: FxHashMap<Option<u64>, Vec<usize>> = FxHashMap::default();
     for &rank in run {
         let stacks = ranks[rank].by_stack.iter().map(|stack| Some(stack.hash));
-        let mut stacks: FxHashSet<Option<u64>> = stacks.collect();
+        let mut stacks: Vec<Option<u64>> = stacks.collect();
+        stacks.sort_unstable();
+        stacks.dedup();
         if stacks.is_empty() {
-            stacks.insert(None);
+            stacks.push(None);
         }
         let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
         for &group in stacks.iter().filter_map(|stack| with_stack.get(stack)).flatten() {

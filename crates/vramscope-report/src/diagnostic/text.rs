@@ -438,7 +438,7 @@ impl Lines {
 
 /// A note after its label. A name with other capitals keeps its first letter: `PyTorch`, `NCCL's`.
 fn going_on(note: &str) -> String {
-    let mut letters = note.chars().skip(1).take_while(|letter| letter.is_ascii_alphabetic());
+    let mut letters = note.chars().skip(1).take_while(char::is_ascii_alphabetic);
     if letters.any(|letter| letter.is_ascii_uppercase()) {
         note.to_owned()
     } else {

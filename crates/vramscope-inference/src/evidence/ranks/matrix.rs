@@ -221,7 +221,9 @@ impl Held {
             }
         }
         let mut clusters: Vec<Vec<usize>> = kept.into_iter().map(|kept| kept.2).collect();
-        clusters.iter_mut().for_each(|cluster| cluster.sort_unstable());
+        for cluster in &mut clusters {
+            cluster.sort_unstable();
+        }
         clusters.sort_unstable();
         clusters
     }
@@ -268,10 +270,13 @@ impl Held {
                 return groups;
             }
             let (in_a, in_b) = (groups[a].len() as f64, groups[b].len() as f64);
-            for other in 0..groups.len() {
-                let sum = apart[a][other] * in_a + apart[b][other] * in_b;
-                (apart[a][other], apart[other][a]) = (sum / (in_a + in_b), sum / (in_a + in_b));
+            let mean = |(from_a, from_b)| (from_a * in_a + from_b * in_b) / (in_a + in_b);
+            let means: Vec<f64> =
+                apart[a].iter().copied().zip(apart[b].iter().copied()).map(mean).collect();
+            for (row, &mean) in apart.iter_mut().zip(&means) {
+                row[a] = mean;
             }
+            apart[a] = means;
             let joined = groups.remove(b);
             groups[a].extend(joined);
             apart.remove(b);
@@ -314,7 +319,9 @@ impl Held {
                         && spread.is_site_far(bytes[at], spread.median)
                 });
                 if are_few(of_side.len(), bytes.len()) {
-                    of_side.iter().for_each(|&at| far[at][usize::from(is_less)].push(row));
+                    for at in of_side {
+                        far[at][usize::from(is_less)].push(row);
+                    }
                 }
             }
         }
