@@ -94,7 +94,7 @@ pub struct Diagnosis {
     /// low is diagnosed: at most two. Absent if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Fix>>", optional))]
-    pub levers: Vec<Fix>,
+    pub savings: Vec<Fix>,
     /// Processes of which several dumps were read, that with the most growth first: at most four,
     /// or with `--all` every one. Absent if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -299,7 +299,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let peak = highest_peak(&ranks);
     let headlines = headlines(&mut ranks);
     let worst = ranks.iter_mut().max_by_key(|rank| requested_peak(rank));
-    let levers = worst.map(|rank| std::mem::take(&mut rank.savings)).unwrap_or_default();
+    let savings = worst.map(|rank| std::mem::take(&mut rank.savings)).unwrap_or_default();
     let dry = DrySummary::worst(ranks.iter_mut().filter_map(|rank| rank.dry.take()));
     let is_indexed = |rank: &&Diagnosed| rank.dump.is_none();
     let indexed: Vec<&Card> = ranks.iter().filter(is_indexed).map(|rank| &rank.card).collect();
@@ -341,7 +341,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
         findings: every.unwrap_or(main),
         omitted: None,
         peak,
-        levers,
+        savings,
         processes,
         blind_spots,
         skipped_files,

@@ -167,7 +167,7 @@ class Diagnosis(Shown):
     #: ``None`` if no memory was allocated.
     peak: HighestPeak | None
     #: The changes that save most of a run without a finding above low.
-    levers: tuple[Fix, ...]
+    savings: tuple[Fix, ...]
     #: Processes of which several dumps were read.
     processes: tuple[Process, ...]
     blind_spots: tuple[BlindSpot, ...]
@@ -188,7 +188,7 @@ class Diagnosis(Shown):
             ranks=tuple(map(RankGroup.of, json.get("ranks", ()))),
             memory=None if memory is None else DeviceMemory.of(memory),
             peak=None if peak is None else HighestPeak.of(peak),
-            levers=tuple(map(Fix.of, json.get("levers", ()))),
+            savings=tuple(map(Fix.of, json.get("savings", ()))),
             processes=tuple(map(Process.of, json.get("processes", ()))),
             blind_spots=tuple(map(BlindSpot.of, json["blind_spots"])),
             text=json["text"],

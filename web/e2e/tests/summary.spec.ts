@@ -37,7 +37,7 @@ interface Diagnosis {
     parts: Record<string, number>;
   };
   peak: { bytes: number };
-  levers?: Fix[];
+  savings?: Fix[];
   blind_spots: { text: string }[];
 }
 
@@ -74,7 +74,7 @@ test.beforeEach(({ page }) => page.setViewportSize({ width: 1440, height: 900 })
 
 for (const file of [OOM, LEAK, CALM]) {
   test(`it says what diagnose says of ${file}`, async ({ viewer }) => {
-    const { headlines, findings, memory, levers, blind_spots } = diagnosisOf(file);
+    const { headlines, findings, memory, savings, blind_spots } = diagnosisOf(file);
     const place = await open(viewer, file);
     const verdict = place.getByTestId("verdict");
     const { severity, finding } = headlines[0] ?? {};
@@ -87,7 +87,7 @@ for (const file of [OOM, LEAK, CALM]) {
     const rows = place.getByTestId("fix");
     // The record for scripts is cut to 8 kB; --all has the whole list.
     const whole = diagnosisOf(file, "--all").findings.find(({ id }) => id === finding);
-    const fixes = (whole ? whole.fixes : levers) ?? [];
+    const fixes = (whole ? whole.fixes : savings) ?? [];
     expect(fixes.length).toBeGreaterThan(0);
     await expect(rows).toHaveCount(fixes.length);
     expect(await attributes(rows.locator("[data-value]"), "data-value")).toEqual(

@@ -74,9 +74,9 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         shorten(&mut headline.text, 200);
     }
     // The long numbers of many parts go before the words.
-    diagnosis.levers.iter_mut().for_each(|fix| shorten(&mut fix.text, text));
+    diagnosis.savings.iter_mut().for_each(|fix| shorten(&mut fix.text, text));
     if text < 400 {
-        diagnosis.levers.clear();
+        diagnosis.savings.clear();
         diagnosis.memory = None;
     }
     diagnosis.processes.truncate(if text < 400 { 0 } else { list.min(4) });
@@ -322,7 +322,7 @@ mod tests {
             findings: findings.collect(),
             omitted: None,
             peak: Some(peak),
-            levers: vec![fix(text); list.saturating_sub(2).min(2)],
+            savings: vec![fix(text); list.saturating_sub(2).min(2)],
             processes: vec![process(text, list); list.min(4)],
             blind_spots: vec![BlindSpotRecord { kind: "no_categories", text: text.to_owned() }; 10],
             skipped_files: usize::MAX,

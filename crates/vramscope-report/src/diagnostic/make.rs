@@ -74,7 +74,7 @@ impl Answer {
             processes: processes(&diagnosis.processes, has_details),
             peak,
             ranks: ranks(diagnosis),
-            savings: savings(&diagnosis.levers),
+            savings: savings(&diagnosis.savings),
             help: help(diagnosis, paths),
             notes: notes(diagnosis),
         }
@@ -368,7 +368,7 @@ fn processes(all: &[Process], is_complete: bool) -> Vec<String> {
 /// How fixes were found, and what was not looked for.
 fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = |entry: &FindingEntry| !fixes(&entry.record).is_empty();
-    let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.levers.is_empty();
+    let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
     let replayed = "each change was replayed over the run; ± is its measured error";
     // A dry run records frees as far as its PyTorch can.
     let is_told =
@@ -401,7 +401,7 @@ fn help(diagnosis: &Diagnosis, paths: &[String]) -> Vec<String> {
             });
         }
         Some(record) => help.push(format!("vramscope show {} {file}", record.id)),
-        None => help.push(match diagnosis.levers.first() {
+        None => help.push(match diagnosis.savings.first() {
             Some(fix) => apply(fix),
             None => format!("vramscope peak {file}"),
         }),

@@ -59,7 +59,7 @@ fn words(
     let main = answer.findings.first().filter(|_| answer.nothing_found.is_none());
     let (rows, fixes): (&[FixRow], &[Fix]) = match (main, diagnosis.findings.first()) {
         (Some(main), Some(entry)) => (&main.fixes, &entry.record.fixes),
-        _ => (&answer.savings, &diagnosis.levers),
+        _ => (&answer.savings, &diagnosis.savings),
     };
     let limit = diagnosis.memory.as_ref().and_then(|memory| memory.capacity);
     let is_failure = rows.iter().any(|row| !row.verdict.is_empty());
