@@ -192,7 +192,7 @@ fn csv_escapes_texts_that_look_like_formulas() {
         }
     };
     let blocks = text(Table::Blocks { table: BlockTable { descending: false, ..table("") } });
-    let (stream, site) = (14, 18);
+    let (stream, site) = (13, 17);
     assert_eq!((blocks[0][stream].as_str(), blocks[0][site].as_str()), ("stream", "site"));
     assert_eq!(blocks[1][site], "'=cmd()\",\".py:3 f");
     assert_eq!((blocks[2][stream].as_str(), blocks[2][site].as_str()), ("-1", "'@g\\n"));
