@@ -316,13 +316,13 @@ impl Lines {
     }
 
     fn peak(&mut self, words: &str, bar: &Bar) {
-        let words = shown(words);
-        let room = self.width.saturating_sub(columns(&words) + 4);
-        let mut line = vec![(Paint::Strong, words.clone())];
+        let room = self.width.saturating_sub(columns(&shown(words)) + 4);
+        let mut line = Vec::new();
         if room >= 20 {
+            line.push((Paint::Strong, shown(words)));
             line.push((Paint::Plain, "  ".to_owned()));
         } else {
-            self.push(std::mem::take(&mut line));
+            self.wrapped(Paint::Strong, "", words, INDENT);
             line.push((Paint::Plain, " ".repeat(INDENT)));
         }
         let width = if room >= 20 { room } else { self.width - INDENT - 2 };
