@@ -2795,7 +2795,7 @@ peak: PeakSummary | null,
  * The changes of the program that save most of the peak, if one file without a finding above
  * low is diagnosed: at most two. Absent if none.
  */
-levers?: Array<Fix>, 
+savings?: Array<Fix>, 
 /**
  * What could not be looked for.
  */
