@@ -369,7 +369,13 @@ fn processes(all: &[Process], is_complete: bool) -> Vec<String> {
 fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = |entry: &FindingEntry| !fixes(&entry.record).is_empty();
     let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
-    let replayed = "each change was replayed over the run; ± is its measured error";
+    // The cure of a part of the peak, of a run that could not be replayed with it.
+    let is_measured = |fix: &Fix| fix.outcome != Outcome::Unknown;
+    let replayed = if diagnosis.savings.iter().all(is_measured) {
+        "each change was replayed over the run; ± is its measured error"
+    } else {
+        "changes with ± were replayed over the run; the others save at most this"
+    };
     // A dry run records frees as far as its PyTorch can.
     let is_told =
         |spot: &&BlindSpotRecord| diagnosis.dry.is_none() || spot.kind != "no_free_stacks";

@@ -11,7 +11,7 @@ use vramscope_units::grouped;
 /// Smaller blocks between two pieces are no inputs of the next.
 const MIN_INPUT: u64 = 64 << 10;
 
-/// What all forms share.
+/// Fields of all forms of checkpointing.
 pub(super) const PLAIN: Change = Change {
     error_percent: Some(5.0),
     cost: Cost::Time,

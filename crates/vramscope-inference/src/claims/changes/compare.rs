@@ -16,7 +16,7 @@ pub struct Changes {
     pub unclear: Vec<&'static Change>,
 }
 
-/// What leads from one run to another.
+/// How a second run differs from the first, for one change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Compared {
     /// Nothing of this change.

@@ -33,7 +33,7 @@ pub enum Enabled {
     Partly,
 }
 
-/// What proves that a run has an optimization, or has not.
+/// Proof that a run has an optimization, or lacks it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
     /// The line of the program or of a package that shows it.
@@ -57,7 +57,7 @@ pub struct Optimization {
     pub change: &'static Change,
     /// Whether the run has it.
     pub state: Enabled,
-    /// What proves that.
+    /// The proof of the state.
     pub proof: Proof,
 }
 

@@ -4,7 +4,7 @@ use super::optimizer_in_backward::IN_BACKWARD;
 use super::prelude::*;
 use std::collections::BTreeMap;
 
-/// What both share.
+/// Fields of `embedding` and `lower` alike.
 const PLAIN: Change = Change {
     error_percent: Some(2.0),
     cost: Cost::Precision,

@@ -5,7 +5,7 @@ use super::prelude::*;
 use crate::evidence::gradients;
 use rustc_hash::FxHashMap;
 
-/// What both share.
+/// Fields of `early` and `late` alike.
 const PLAIN: Change = Change {
     error_percent: Some(1.0),
     line: Line::Optimizer,
