@@ -42,8 +42,8 @@ pub use rank_matrix::{
     median, rank_matrix,
 };
 pub use recipes::{
-    Applied, AutocastChange, ChangedAnswer, ChangedRun, Changes, Checkpointed, Declined, EditAt,
-    Editable, Enabled, Features, Frozen, NewOptimizer, Optimization, OptimizationKind,
+    Applied, Arena, AutocastChange, ChangedAnswer, ChangedRun, Changes, Checkpointed, Declined,
+    EditAt, Editable, Enabled, Features, Frozen, NewOptimizer, Optimization, OptimizationKind,
     OptimizationProof, Outcome, Recipe, RecipeError, Rest, When, ended_by_failure,
 };
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};

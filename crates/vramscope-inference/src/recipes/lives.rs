@@ -3,6 +3,7 @@
 //! Times are events of the recording with fractions, so that a recipe can put a block between two
 //! events. A block from before the window is born at -1. One that lives on dies at infinity.
 
+use super::order::{settle, time_key};
 use super::stacks::Stacks;
 use crate::category::Category;
 use crate::findings::Evidence;
@@ -62,6 +63,11 @@ impl Life {
         self.bytes > 0 && self.end > self.begin
     }
 
+    /// Whether it is freed.
+    pub(crate) fn dies(&self) -> bool {
+        self.is_real() && !self.stays()
+    }
+
     /// Whether it lives to the end of the run.
     pub(crate) fn stays(&self) -> bool {
         self.end == f64::INFINITY
@@ -96,7 +102,7 @@ pub(crate) struct Failure {
 }
 
 /// The blocks of a run, by birth.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Lives {
     pub(crate) stacks: Arc<Stacks>,
     pub(crate) all: Vec<Life>,
@@ -121,7 +127,7 @@ impl Lives {
         budget: &mut Budget,
     ) -> Self {
         let parts = StepPhases::parts(cx.trace, cx.categories, cx.steps, budget).await;
-        let spans = spans(&parts, cx, failure);
+        let spans = spans(&parts, cx, failure, budget).await;
         let mut lives = Self {
             stacks,
             all: Vec::with_capacity(cx.trace.blocks.len()),
@@ -160,8 +166,19 @@ impl Lives {
                 });
             }
         }
-        lives.sort();
+        lives.sort(budget).await;
         lives
+    }
+
+    /// All but the blocks.
+    pub(crate) fn without_blocks(&self) -> Self {
+        Self {
+            stacks: Arc::clone(&self.stacks),
+            all: Vec::with_capacity(self.all.len()),
+            spans: self.spans.clone(),
+            returns: self.returns.clone(),
+            failure: self.failure,
+        }
     }
 
     /// The phase and step at a time.
@@ -173,23 +190,27 @@ impl Lives {
     }
 
     /// Reads phases and steps of all blocks from the spans again.
-    pub(crate) fn place_again(&mut self) {
-        for index in 0..self.all.len() {
-            let life = self.all[index];
-            // States that a recipe makes keep the optimizer's phase.
-            let placed = (life.category != Category::OptimizerState).then(|| self.at(life.begin));
-            let dies_in = (!life.stays()).then(|| self.at(life.end));
-            let life = &mut self.all[index];
-            if let Some((phase, step)) = placed {
-                (life.phase, life.step) = (phase, step);
+    pub(crate) async fn place_again(&mut self, budget: &mut Budget) {
+        for part in strides(self.all.len()) {
+            budget.charge(4 * part.len() as u64).await;
+            for index in part {
+                let life = self.all[index];
+                // States that a recipe makes keep the optimizer's phase.
+                let is_state = life.category == Category::OptimizerState;
+                let placed = (!is_state).then(|| self.at(life.begin));
+                let dies_in = (!life.stays()).then(|| self.at(life.end));
+                let life = &mut self.all[index];
+                if let Some((phase, step)) = placed {
+                    (life.phase, life.step) = (phase, step);
+                }
+                life.dies_in = dies_in;
             }
-            life.dies_in = dies_in;
         }
     }
 
     /// Sorts the blocks by birth.
-    pub(crate) fn sort(&mut self) {
-        self.all.sort_by(|a, b| a.begin.total_cmp(&b.begin));
+    pub(crate) async fn sort(&mut self, budget: &mut Budget) {
+        settle(&mut self.all, None, |life| time_key(life.begin), budget).await;
     }
 
     /// The blocks that are born from `begin` on and before `end`.
@@ -223,7 +244,12 @@ impl Lives {
 /// The parts in steps. What the optimizer does at the begin of a step belongs to the one before.
 ///
 /// Without a step, what follows the first input is taken for a forward pass.
-fn spans(parts: &[StepPart], cx: Evidence<'_>, failure: Option<Failure>) -> Vec<Span> {
+async fn spans(
+    parts: &[StepPart],
+    cx: Evidence<'_>,
+    failure: Option<Failure>,
+    budget: &mut Budget,
+) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::with_capacity(parts.len());
     let mut last_step = None;
     for part in parts {
@@ -241,6 +267,7 @@ fn spans(parts: &[StepPart], cx: Evidence<'_>, failure: Option<Failure>) -> Vec<
     if !spans.is_empty() {
         return spans;
     }
+    budget.charge(cx.trace.blocks.len() as u64).await;
     let blocks = (0..).zip(&cx.trace.blocks);
     let inputs = blocks
         .filter(|(index, _)| cx.categories.get(*index).category == Category::Input)

@@ -7,20 +7,24 @@
 //! 2. [`rest`] completes a step that failed: what came after the failed request is not in the file.
 //! 3. [`facts`] finds what recipes must know: passes, the model's blocks, logits, maps, sizes.
 //! 4. [`changes`] has one file per kind of recipe.
-//! 5. [`replay`] replays the list.
-//! 6. [`edit_at`] finds the line of the program that a recipe changes.
-//! 7. [`optimizations`] tells which changes a run has already.
+//! 5. [`arena`] applies recipes to a copy of the list, which it uses again and again.
+//! 6. [`replay`] replays the list.
+//! 7. [`edit_at`] finds the line of the program that a recipe changes.
+//! 8. [`optimizations`] tells which changes a run has already.
 
+mod arena;
 mod changes;
 mod edit_at;
 mod facts;
 mod lives;
 mod optimizations;
+mod order;
 mod recipe;
 mod replay;
 mod rest;
 mod stacks;
 
+pub use arena::Arena;
 pub use edit_at::EditAt;
 pub use optimizations::{
     Changes, Enabled, Features, Optimization, OptimizationKind, Proof as OptimizationProof,
@@ -34,6 +38,7 @@ use crate::findings::Evidence;
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
 use crate::what_if::WhatIf;
+use arena::Order;
 use facts::Facts;
 use lives::{Lives, Return};
 use rustc_hash::FxHashMap;
@@ -100,9 +105,10 @@ pub fn ended_by_failure(cx: Evidence<'_>) -> bool {
 }
 
 /// A run that recipes can change: its blocks, with the failed step completed, and its facts.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Editable {
     lives: Lives,
+    order: Order,
     facts: Facts,
     /// The settings of the recording.
     settings: AllocatorSettings,
@@ -128,16 +134,16 @@ impl Editable {
         let stacks = Arc::new(Stacks::new(cx.snapshot, budget).await);
         let pools = |block: u32| model.pool_of(block);
         let mut lives = Lives::new(cx, stacks, pools, elements, returns, failure, budget).await;
-        budget.charge(16 * lives.all.len() as u64).await;
-        let mut facts = Facts::new(&mut lives, dims);
-        let rest = rest::complete(&mut lives, &facts);
+        let mut facts = Facts::new(&mut lives, dims, budget).await;
+        let rest = rest::complete(&mut lives, &facts, budget).await;
         if rest != Rest::Whole {
-            budget.charge(16 * lives.all.len() as u64).await;
-            lives.sort();
-            lives.place_again();
-            facts = Facts::new(&mut lives, dims);
+            lives.sort(budget).await;
+            lives.place_again(budget).await;
+            facts = Facts::new(&mut lives, dims, budget).await;
         }
-        Self { lives, facts, settings: model.settings.clone(), rest, is_distrusted: false }
+        let order = Order::new(&lives.all, budget).await;
+        let settings = model.settings.clone();
+        Self { lives, order, facts, settings, rest, is_distrusted: false }
     }
 
     /// Marks the completion of the failed step as wrong: with it, the recorded run does not fail.
@@ -175,26 +181,6 @@ impl Editable {
             of_sites.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
         sites.sort_by_key(|&(frame, bytes)| (std::cmp::Reverse(bytes), frame));
         sites
-    }
-
-    /// The run with recipes, one after the other.
-    ///
-    /// # Errors
-    /// A recipe lacks a fact.
-    pub async fn apply(
-        &self,
-        cx: Evidence<'_>,
-        recipes: &[Recipe],
-        budget: &mut Budget,
-    ) -> Result<ChangedRun, Declined> {
-        let mut lives = self.lives.clone();
-        let mut applied = Vec::with_capacity(recipes.len());
-        for recipe in recipes {
-            budget.charge(8 * lives.all.len() as u64).await;
-            applied.push(changes::apply(&mut lives, &self.facts, recipe, cx)?);
-            lives.sort();
-        }
-        Ok(ChangedRun::new(lives, self.rest, self.settings.clone(), applied, recipes))
     }
 }
 

@@ -17,7 +17,8 @@ use crate::category::Category;
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use vramscope_trace::slicing::{Budget, strides};
 
 /// Smaller blocks do not depend on the number of tokens: losses, counters.
 pub(crate) const MIN_SCALED: u64 = 512;
@@ -58,36 +59,39 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// The facts of a run. `dims` are those of its peak.
-    pub(crate) fn new(lives: &mut Lives, dims: Option<&Dims>) -> Self {
+    pub(crate) async fn new(lives: &mut Lives, dims: Option<&Dims>, budget: &mut Budget) -> Self {
         let forward = lives.spans.iter().find(|span| span.phase == StepPhase::Forward);
         let first_forward = forward.map_or(0.0, |span| span.begin);
-        for life in &mut lives.all {
-            let is_workspace = WORKSPACES.contains(&life.bytes)
-                && life.category == Category::Temporary
-                && life.end - life.begin <= 2.0;
-            if is_workspace {
-                life.category = Category::Workspace;
+        let mut facts = Self { first_forward, first_input: first_forward, ..Self::default() };
+        for part in strides(lives.all.len()) {
+            budget.charge(2 * part.len() as u64).await;
+            for life in &mut lives.all[part] {
+                let is_workspace = WORKSPACES.contains(&life.bytes)
+                    && life.category == Category::Temporary
+                    && life.end - life.begin <= 2.0;
+                if is_workspace {
+                    life.category = Category::Workspace;
+                }
+                if life.category == Category::Input {
+                    facts.first_input = facts.first_input.min(life.begin);
+                }
+                // `.to()` frees the weights that it replaces before the first forward pass.
+                if life.category == Category::Parameter && life.end > first_forward {
+                    *facts.parameters.entry(life.bytes).or_default() += 1;
+                }
             }
         }
-        let mut facts = Self { first_forward, ..Self::default() };
-        let inputs = lives.all.iter().filter(|life| life.category == Category::Input);
-        facts.first_input = inputs.map(|life| life.begin).fold(first_forward, f64::min);
-        for life in &lives.all {
-            // `.to()` frees the weights that it replaces before the first forward pass.
-            if life.category == Category::Parameter && life.end > first_forward {
-                *facts.parameters.entry(life.bytes).or_default() += 1;
-            }
-        }
+        budget.charge(lives.all.len() as u64).await;
         facts.passes = passes(lives);
-        facts.find_autocast(lives);
-        facts.read_dims(lives, dims);
+        facts.find_autocast(lives, budget).await;
+        facts.read_dims(lives, dims, budget).await;
         if dims.is_some_and(|dims| dims.widths.len() > 1) && facts.has_wide_copy_of_logits(lives) {
             facts.element = 2;
         }
         facts
     }
 
-    fn read_dims(&mut self, lives: &Lives, dims: Option<&Dims>) {
+    async fn read_dims(&mut self, lives: &Lives, dims: Option<&Dims>, budget: &mut Budget) {
         self.element = 4;
         if let Some(dims) = dims {
             if let Some(widths) = dims.widths.first() {
@@ -98,42 +102,50 @@ impl Facts {
             self.widths.dedup();
             self.tokens = dims.tokens;
         }
-        self.tokens = self.tokens.or_else(|| tokens(lives));
+        if self.tokens.is_none() {
+            self.tokens = tokens(lives, budget).await;
+        }
     }
 
     /// Whether autocast is on, and which blocks are its copies of weights.
     ///
     /// Of the blocks that a linear layer makes with half the size of a weight, the first is the
     /// copy, and the second may be the layer's result.
-    fn find_autocast(&mut self, lives: &mut Lives) {
-        let forward = |life: &&Life| life.phase == StepPhase::Forward;
-        let sizes = sizes_of_casts(lives);
+    async fn find_autocast(&mut self, lives: &mut Lives, budget: &mut Budget) {
+        let sizes = sizes_of_casts(lives, budget).await;
         let large: Vec<u64> =
             self.parameters.keys().copied().filter(|&bytes| bytes >= LARGE_PARAMETER).collect();
         let halved = large.iter().filter(|&&bytes| sizes.contains(&(bytes / 2))).count();
         self.has_autocast = !large.is_empty() && halved * 100 >= AUTOCAST_PERCENT * large.len();
-        if !self.has_autocast {
-            let data = lives.all.iter().filter(forward);
-            let data = data.filter(|life| life.category == Category::Activation);
-            self.data_sizes = data.map(|life| life.bytes).collect();
-            return;
-        }
         let mut last: FxHashMap<u64, (f64, Option<vramscope_snapshot::StackId>)> =
             FxHashMap::default();
-        for index in 0..lives.all.len() {
-            let life = lives.all[index];
-            if life.phase != StepPhase::Forward || !self.is_half_of_parameter(life.bytes) {
-                continue;
-            }
-            let frames = lives.frames(&life);
-            let is_linear = frames.iter().take(2).any(|&f| lives.stacks.kind(f).has(Kind::LINEAR));
-            let before = last.insert(life.bytes, (life.begin, life.stack));
-            let is_first =
-                before.is_none_or(|(begin, stack)| life.begin - begin > 6.0 || stack != life.stack);
-            if is_linear && is_first {
-                lives.all[index].is_weight_copy = true;
-            } else {
-                self.data_sizes.insert(life.bytes);
+        for part in strides(lives.all.len()) {
+            budget.charge(4 * part.len() as u64).await;
+            for index in part {
+                let life = lives.all[index];
+                if life.phase != StepPhase::Forward {
+                    continue;
+                }
+                if !self.has_autocast {
+                    if life.category == Category::Activation {
+                        self.data_sizes.insert(life.bytes);
+                    }
+                    continue;
+                }
+                if !self.is_half_of_parameter(life.bytes) {
+                    continue;
+                }
+                let frames = lives.frames(&life);
+                let is_linear =
+                    frames.iter().take(2).any(|&f| lives.stacks.kind(f).has(Kind::LINEAR));
+                let before = last.insert(life.bytes, (life.begin, life.stack));
+                let is_first = before
+                    .is_none_or(|(begin, stack)| life.begin - begin > 6.0 || stack != life.stack);
+                if is_linear && is_first {
+                    lives.all[index].is_weight_copy = true;
+                } else {
+                    self.data_sizes.insert(life.bytes);
+                }
             }
         }
     }
@@ -209,7 +221,7 @@ pub(crate) const INPUT_LEAD: f64 = 8.0;
 ///
 /// A layer casts its weight and makes its result in one call, so the next block has an equal stack.
 /// Without autocast a layer makes one block. Dropout and norms make several, and no copies.
-fn sizes_of_casts(lives: &Lives) -> FxHashSet<u64> {
+async fn sizes_of_casts(lives: &Lives, budget: &mut Budget) -> FxHashSet<u64> {
     let may_cast = |life: &Life| {
         let frames = lives.frames(life);
         let kind = |frame| lives.stacks.kind(frame);
@@ -219,16 +231,20 @@ fn sizes_of_casts(lives: &Lives) -> FxHashSet<u64> {
                 .take(2)
                 .any(|&frame| kind(frame).has(Kind::LINEAR) || kind(frame).has(Kind::CONVOLUTION))
     };
-    let forward = lives
-        .all
-        .iter()
-        .filter(|life| life.phase == StepPhase::Forward && life.category != Category::Workspace);
-    let next = forward.clone().skip(1);
-    let pairs = forward.zip(next);
-    let casts = pairs.filter(|(life, next)| {
-        may_cast(life) && (life.stack == next.stack || lives.frames(life).is_empty())
-    });
-    casts.map(|(life, _)| life.bytes).collect()
+    let mut sizes = FxHashSet::default();
+    let mut before: Option<&Life> = None;
+    for part in strides(lives.all.len()) {
+        budget.charge(4 * part.len() as u64).await;
+        let forward =
+            |life: &&Life| life.phase == StepPhase::Forward && life.category != Category::Workspace;
+        for next in lives.all[part].iter().filter(forward) {
+            let cast = before.replace(next).filter(|life| {
+                may_cast(life) && (life.stack == next.stack || lives.frames(life).is_empty())
+            });
+            sizes.extend(cast.map(|life| life.bytes));
+        }
+    }
+    sizes
 }
 
 /// Rows of a batch to try.
@@ -241,34 +257,42 @@ const MIN_TOKENS: u64 = 64;
 /// most activations.
 ///
 /// A batch of `rows` texts may have one token more in each: the last is a target only.
-fn tokens(lives: &Lives) -> Option<u64> {
-    let activations: Vec<u64> = lives
-        .all
-        .iter()
-        .filter(|life| life.category == Category::Activation && life.phase == StepPhase::Forward)
-        .filter(|life| !life.is_weight_copy)
-        .map(|life| life.bytes)
-        .filter(|&bytes| bytes > 65_536)
-        .collect();
-    let mut inputs: Vec<u64> = lives
-        .all
-        .iter()
-        .filter(|life| life.category == Category::Input)
-        .filter(|life| life.bytes % 8 == 0 && life.bytes > MIN_SCALED)
-        .map(|life| life.bytes / 8)
-        .collect();
-    inputs.sort_unstable();
-    inputs.dedup();
-    let fits = |tokens: &u64| {
-        let fit = activations.iter().filter(|&&bytes| bytes % tokens == 0).count();
-        !activations.is_empty() && fit * 10 > activations.len() * 8
+async fn tokens(lives: &Lives, budget: &mut Budget) -> Option<u64> {
+    let mut activations: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut inputs = BTreeSet::new();
+    for part in strides(lives.all.len()) {
+        budget.charge(part.len() as u64).await;
+        for life in &lives.all[part] {
+            let is_activation = life.category == Category::Activation
+                && life.phase == StepPhase::Forward
+                && !life.is_weight_copy
+                && life.bytes > 65_536;
+            if is_activation {
+                *activations.entry(life.bytes).or_default() += 1;
+            }
+            let is_of_numbers = life.bytes % 8 == 0 && life.bytes > MIN_SCALED;
+            if life.category == Category::Input && is_of_numbers {
+                inputs.insert(life.bytes / 8);
+            }
+        }
+    }
+    let total: usize = activations.values().sum();
+    let fits = |tokens: u64| {
+        let fit = activations.iter().filter(|&(bytes, _)| bytes % tokens == 0);
+        total > 0 && fit.map(|(_, count)| count).sum::<usize>() * 10 > total * 8
     };
-    let whole = inputs.iter().copied().rev().find(&fits);
-    whole.or_else(|| {
-        let shorter = inputs.iter().rev().flat_map(|&tokens| {
-            let rows = (1..=MAX_ROWS).filter(move |rows| tokens % rows == 0);
-            rows.map(move |rows| tokens - rows).filter(|&tokens| tokens >= MIN_TOKENS)
-        });
-        shorter.into_iter().find(fits)
-    })
+    budget.charge((inputs.len() * activations.len()) as u64).await;
+    let whole = inputs.iter().copied().rev().find(|&tokens| fits(tokens));
+    if whole.is_some() {
+        return whole;
+    }
+    for &tokens in inputs.iter().rev() {
+        budget.charge(MAX_ROWS + 16 * activations.len() as u64).await;
+        let rows = (1..=MAX_ROWS).filter(|rows| tokens % rows == 0);
+        let mut shorter = rows.map(|rows| tokens - rows).filter(|&tokens| tokens >= MIN_TOKENS);
+        if let Some(found) = shorter.find(|&tokens| fits(tokens)) {
+            return Some(found);
+        }
+    }
+    None
 }

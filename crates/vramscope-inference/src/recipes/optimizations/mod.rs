@@ -12,6 +12,7 @@ mod passes;
 mod precision;
 mod traits;
 
+use super::arena::Order;
 use super::elements_of;
 use super::facts::{Facts, Pass};
 use super::lives::{self, Life, Lives};
@@ -166,8 +167,8 @@ impl Features {
         let failure = lives::failure(cx);
         let returns = Vec::new();
         let mut lives = Lives::new(cx, stacks, |_| 0, elements, returns, failure, budget).await;
-        budget.charge(32 * lives.all.len() as u64).await;
-        let facts = Facts::new(&mut lives, dims);
+        let facts = Facts::new(&mut lives, dims, budget).await;
+        budget.charge(16 * lives.all.len() as u64).await;
         let run = Run { cx, lives, facts, marks, dims };
         let optimizers = optimizer::names(&run);
         let mut optimizations = checkpoint::find(&run);
@@ -178,7 +179,8 @@ impl Features {
         optimizations.sort_by_key(|of| of.kind);
         optimizations.dedup_by_key(|of| of.kind);
         let traits = Traits::new(&run);
-        let at_peak = at_peak(&run.lives.all);
+        let order = Order::new(&run.lives.all, budget).await;
+        let at_peak = at_peak(&run.lives.all, &order, budget).await;
         Some(Self { optimizations, optimizers, at_peak, torch_lines: run.torch_lines(), traits })
     }
 

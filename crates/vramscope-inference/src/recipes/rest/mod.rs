@@ -17,6 +17,7 @@ use crate::category::Category;
 use crate::step_phases::StepPhase;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use vramscope_trace::slicing::Budget;
 
 /// How the run was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,17 +45,19 @@ pub enum Rest {
 const SAME_INPUT_PERCENT: u64 = 5;
 
 /// Completes the failed step.
-pub(super) fn complete(lives: &mut Lives, facts: &Facts) -> Rest {
+pub(super) async fn complete(lives: &mut Lives, facts: &Facts, budget: &mut Budget) -> Rest {
     let Some(failure) = lives.failure else { return Rest::Whole };
     let (phase, step) = lives.at(failure.at);
+    budget.charge(2 * lives.all.len() as u64).await;
     cut(lives, failure.at);
     let first_update =
         lives.spans.iter().filter(|s| s.phase == StepPhase::Optimizer).map(|s| s.step).min();
     if phase == StepPhase::Optimizer && Some(step) == first_update {
-        return repeat::optimizer(lives, facts, failure, step);
+        return repeat::optimizer(lives, facts, failure, step, budget).await;
     }
     let has_whole =
         lives.spans.iter().any(|s| s.step == step - 1 && s.phase == StepPhase::Backward);
+    budget.charge(4 * lives.all.len() as u64).await;
     let factor = input_factor(lives, step);
     let is_forward = phase == StepPhase::Forward;
     let callers = if is_forward { callers(lives, facts, failure.at) } else { Callers::Unknown };
@@ -64,17 +67,19 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts) -> Rest {
         Callers::Unknown => factor == 1.0 || phase == StepPhase::Backward,
     };
     if has_whole && is_training {
-        return repeat::steps(lives, facts, failure, step, factor);
+        return repeat::steps(lives, facts, failure, step, factor, budget).await;
     }
     if !has_whole && phase == StepPhase::Backward {
-        return backward::complete(lives, facts, failure, step);
+        return backward::complete(lives, facts, failure, step, budget).await;
     }
     let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < failure.at);
     let is_pass = is_forward || matches!(phase, StepPhase::Evaluation | StepPhase::Other);
     let found = match trained {
-        Some(trained) if is_pass => evaluation::complete(lives, facts, failure, step, trained),
+        Some(trained) if is_pass => {
+            evaluation::complete(lives, facts, failure, step, trained, budget).await
+        }
         None if !has_whole && phase == StepPhase::Forward => {
-            forward::complete(lives, facts, failure, step)
+            forward::complete(lives, facts, failure, step, budget).await
         }
         _ => None,
     };
