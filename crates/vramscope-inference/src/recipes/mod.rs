@@ -40,7 +40,7 @@ use crate::step_phases::StepPhase;
 use crate::what_if::WhatIf;
 use arena::Order;
 use facts::Facts;
-use lives::{Lives, Return};
+use lives::{Life, Lives, Return};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use stacks::Stacks;
@@ -48,7 +48,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vramscope_snapshot::FrameId;
 use vramscope_trace::AllocatorSettings;
-use vramscope_trace::slicing::Budget;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// Why a recipe has no answer: the fact that it lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +159,7 @@ impl Editable {
 
     /// The call sites whose results outlive the backward pass of their step, with the most bytes of
     /// a step, most first. What they hold can be dropped there.
-    pub fn held_sites(&self) -> Vec<(FrameId, u64)> {
+    pub async fn held_sites(&self, budget: &mut Budget) -> Vec<(FrameId, u64)> {
         let mut of_sites: FxHashMap<FrameId, BTreeMap<i32, u64>> = FxHashMap::default();
         let ends: FxHashMap<i32, f64> = self
             .lives
@@ -167,13 +167,18 @@ impl Editable {
             .into_iter()
             .filter_map(|step| Some((step, self.lives.span(step, StepPhase::Backward)?.1)))
             .collect();
-        for life in &self.lives.all {
-            let is_result = life.phase == StepPhase::Forward
+        let is_result = |life: &&Life| {
+            life.phase == StepPhase::Forward
                 && matches!(life.category, Category::Activation | Category::Unknown)
-                && ends.get(&life.step).is_some_and(|&end| life.end >= end);
-            let frames = self.lives.frames(life);
-            if let Some(frame) = self.lives.stacks.own(frames).next().filter(|_| is_result) {
-                *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+                && ends.get(&life.step).is_some_and(|&end| life.end >= end)
+        };
+        for part in strides(self.lives.all.len()) {
+            budget.charge(4 * part.len() as u64).await;
+            for life in self.lives.all[part].iter().filter(is_result) {
+                let frames = self.lives.frames(life);
+                if let Some(frame) = self.lives.stacks.own(frames).next() {
+                    *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+                }
             }
         }
         let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);

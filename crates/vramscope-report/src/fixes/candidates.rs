@@ -5,6 +5,7 @@ use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{Checkpointed, NewOptimizer, Recipe, WhatIf, When};
 use vramscope_trace::AllocatorSettings;
+use vramscope_trace::slicing::Budget;
 
 /// What a change costs, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -67,13 +68,13 @@ const MAX_HELD: usize = 2;
 const MIN_HELD: u64 = 16 << 20;
 
 /// All changes to try, by cost.
-pub(super) fn candidates(trial: &Trial<'_>) -> Vec<Candidate> {
+pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Candidate> {
     let mut all = Vec::new();
     if let Some(settings) = expandable(trial.target, trial.model) {
         let settings = Some(settings);
         all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::Setting });
     }
-    let held = trial.editable.held_sites();
+    let held = trial.editable.held_sites(budget).await;
     let held = held.into_iter().filter(|(_, bytes)| *bytes >= MIN_HELD).take(MAX_HELD);
     all.extend(held.map(|(frame, _)| {
         Candidate::of([Recipe::Del(crate::what_if::place(trial.target, frame))], Cost::Edit)

@@ -304,7 +304,7 @@ impl<'a> Trial<'a> {
     /// Every change that may help, alone.
     async fn singles(&mut self, budget: &mut Budget) -> Vec<(Candidate, Fix)> {
         let mut all = Vec::new();
-        for candidate in candidates(self) {
+        for candidate in candidates(self, budget).await {
             let fix = self.fix(&candidate, budget).await;
             all.extend(fix.map(|fix| (candidate, fix)));
         }

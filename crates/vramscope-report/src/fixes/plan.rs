@@ -293,7 +293,7 @@ pub(crate) async fn savings(
     let Some(mut trial) = trial else { return Vec::new() };
     let before = trial.before;
     let mut found: Vec<(u64, Candidate)> = Vec::new();
-    for candidate in candidates(&trial) {
+    for candidate in candidates(&trial, budget).await {
         let is_one = candidate.recipes.len() == 1 && candidate.cost != Cost::Batch;
         let is_batch =
             matches!(candidate.recipes[..], [Recipe::Accumulate(_) | Recipe::EvaluationBatch(_)]);
