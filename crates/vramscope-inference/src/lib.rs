@@ -8,6 +8,7 @@
 mod backward_site;
 mod category;
 mod compare;
+mod evidence;
 mod findings;
 mod ledger;
 mod rank_matrix;
@@ -24,6 +25,7 @@ pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
+pub use evidence::passes::{Pass, PassBasis, PassKind, Passes, Span};
 pub use findings::{
     Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
     DeadAtPeak, Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind,

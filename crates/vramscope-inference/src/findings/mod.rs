@@ -54,6 +54,7 @@ pub use severity::Severity;
 pub use stranded::StrandedPool;
 
 use crate::category::{Categories, Phase};
+use crate::evidence::passes::Passes;
 use crate::steps::Steps;
 use crate::uses::Uses;
 pub(crate) use returns::{Cause, Returns};
@@ -135,6 +136,8 @@ pub struct Evidence<'a> {
     pub categories: &'a Categories,
     /// Training steps, or repetitions; `None` if nothing shows them.
     pub steps: Option<&'a Steps>,
+    /// What repeats.
+    pub passes: &'a Passes,
     /// What the operations of a traced step used; `None` if none was traced.
     pub uses: Option<&'a Uses>,
 }

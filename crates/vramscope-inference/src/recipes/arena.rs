@@ -1,8 +1,8 @@
 //! One copy of a run's blocks to which recipes are applied, one list after another.
 //!
 //! Recipes change blocks in place and add new ones. Before the next list, blocks are copied back
-//! from the run: no list allocates the blocks anew. Deaths are not sorted anew either: those that no
-//! recipe moved are in the run's order.
+//! from the run, into the same memory. Deaths are not sorted anew: those that no recipe moved are
+//! in the run's order.
 
 use super::lives::{Life, Lives};
 use super::order::{settle, time_key};

@@ -6,21 +6,15 @@
 use super::order::{settle, time_key};
 use super::stacks::Stacks;
 use crate::category::Category;
+pub(crate) use crate::evidence::failure::{Failure, failure as failed};
+pub(crate) use crate::evidence::passes::Span;
+use crate::evidence::passes::{Blocks, Made, outlives_steps};
 use crate::findings::Evidence;
-use crate::step_phases::{StepPart, StepPhase, StepPhases};
+use crate::step_phases::StepPhase;
 use std::ops::Range;
 use std::sync::Arc;
-use vramscope_snapshot::{Action, FrameId, StackId};
+use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Budget, strides};
-
-/// A part of the run in one phase of one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Span {
-    pub(crate) begin: f64,
-    pub(crate) end: f64,
-    pub(crate) phase: StepPhase,
-    pub(crate) step: i32,
-}
 
 /// A block of the run.
 #[derive(Clone, Copy, Debug)]
@@ -73,16 +67,9 @@ impl Life {
         self.end == f64::INFINITY
     }
 
-    /// Whether the category is one of things that outlive a step: weights, states, workspaces.
+    /// Whether the category is one of things that outlive a step.
     pub(crate) fn is_of_model(&self) -> bool {
-        matches!(
-            self.category,
-            Category::Parameter
-                | Category::OptimizerState
-                | Category::Buffer
-                | Category::Workspace
-                | Category::Cache
-        )
+        outlives_steps(self.category)
     }
 }
 
@@ -91,14 +78,6 @@ impl Life {
 pub(crate) enum Return {
     Everything,
     Pool(u32),
-}
-
-/// An allocation that failed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Failure {
-    pub(crate) at: f64,
-    pub(crate) bytes: u64,
-    pub(crate) stream: u32,
 }
 
 /// The blocks of a run, by birth.
@@ -126,12 +105,10 @@ impl Lives {
         failure: Option<Failure>,
         budget: &mut Budget,
     ) -> Self {
-        let parts = StepPhases::parts(cx.trace, cx.categories, cx.steps, budget).await;
-        let spans = spans(&parts, cx, failure, budget).await;
         let mut lives = Self {
             stacks,
             all: Vec::with_capacity(cx.trace.blocks.len()),
-            spans,
+            spans: cx.passes.spans.clone(),
             returns,
             failure,
         };
@@ -241,59 +218,18 @@ impl Lives {
     }
 }
 
-/// The parts in steps. What the optimizer does at the begin of a step belongs to the one before.
-///
-/// Without a step, what follows the first input is taken for a forward pass.
-async fn spans(
-    parts: &[StepPart],
-    cx: Evidence<'_>,
-    failure: Option<Failure>,
-    budget: &mut Budget,
-) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::with_capacity(parts.len());
-    let mut last_step = None;
-    for part in parts {
-        let Some(step) = part.step else { continue };
-        let is_first = last_step != Some(step);
-        last_step = Some(step);
-        let belongs_before = is_first && part.phase == StepPhase::Optimizer;
-        spans.push(Span {
-            begin: f64::from(part.begin),
-            end: f64::from(part.end),
-            phase: part.phase,
-            step: step as i32 - i32::from(belongs_before),
-        });
+impl Blocks for Lives {
+    fn count(&self) -> usize {
+        self.all.len()
     }
-    if !spans.is_empty() {
-        return spans;
+
+    fn made(&self, index: usize) -> Made {
+        let Life { begin, end, bytes, stack, category, .. } = self.all[index];
+        Made { begin, end, bytes, stack, category }
     }
-    budget.charge(cx.trace.blocks.len() as u64).await;
-    let blocks = (0..).zip(&cx.trace.blocks);
-    let inputs = blocks
-        .filter(|(index, _)| cx.categories.get(*index).category == Category::Input)
-        .filter_map(|(_, block)| block.alloc_event());
-    let events = cx.trace.device.events.len() as u32;
-    let end = failure.map_or(f64::from(events) + 1.0, |failure| failure.at + 1.0);
-    let first = inputs.map(|event| event.0).min().map_or(end, |event| f64::from(event) + 4.0);
-    let span = |begin, end, phase| Span { begin, end, phase, step: 0 };
-    vec![span(0.0, first, StepPhase::Other), span(first, end.max(first), StepPhase::Forward)]
 }
 
-/// The allocation that failed and ended the run: the last one, after which nothing is allocated
-/// but what a handler of the exception needs.
+/// The allocation that failed and ended the run.
 pub(super) fn failure(cx: Evidence<'_>) -> Option<Failure> {
-    let oom = cx.trace.ooms.last()?;
-    let rows = cx.trace.device.events.clone();
-    let events = &cx.snapshot.events;
-    let first = rows.start + oom.event.0 + 1;
-    let allocated = (first..rows.end).filter(|&row| events.action(row) == Action::ALLOC).count();
-    let row = rows.start + oom.event.0;
-    (allocated <= MAX_AFTER).then(|| Failure {
-        at: f64::from(oom.event.0),
-        bytes: events.size(row).0,
-        stream: u32::from(events.stream(row).0),
-    })
+    failed(cx.snapshot, cx.trace)
 }
-
-/// A run that allocates more often after a failure has survived it.
-const MAX_AFTER: usize = 16;

@@ -133,7 +133,6 @@ const MARGIN_OF_MOVES: u64 = 8;
 /// What is added where no step is whole: the order of the requests that complete it is not known,
 /// nor the layers that are missing.
 const MARGIN_OF_REST: u64 = 4;
-const MARGIN_OF_LAYERS: u64 = 2;
 /// How far reserved memory can lie below and above the replay, in permille: it was measured over
 /// twins. The order of the requests that a recipe moves is not known, and more gaps come than the
 /// replay has.
@@ -166,7 +165,7 @@ impl<'a> ChangedRun<'a> {
             own: &run.settings,
             has_recipes: !recipes.is_empty(),
             margin_percent: match (moves, rest) {
-                (true, Rest::Forward) => MARGIN_OF_MOVES + MARGIN_OF_LAYERS,
+                (true, Rest::Forward) => MARGIN_OF_MOVES + MARGIN_OF_REST,
                 (true, _) => MARGIN_OF_MOVES,
                 (false, Rest::Backward | Rest::Forward) => MARGIN + MARGIN_OF_REST,
                 (false, _) if is_changed => MARGIN,

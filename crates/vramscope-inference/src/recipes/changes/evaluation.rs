@@ -54,12 +54,16 @@ pub(super) fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Decli
             continue;
         }
         let kept = if blocks.len() > 6 { logits(lives, facts, range, pass) } else { None };
+        // A variable holds it. What comes after it may be a workspace.
+        let result = blocks.iter().copied().rfind(|&index| lives.all[index].end >= pass.end);
         let last_end = lives.all[last].begin + 0.5;
         for (at, &index) in blocks.iter().enumerate() {
             let later = blocks.get(at + 3).map(|&later| lives.all[later].begin + 0.25);
             let end = later.unwrap_or(last_end);
             let life = &mut lives.all[index];
-            let is_result = kept.is_some_and(|logits| logits.block == index) || index == last;
+            let is_result = kept.is_some_and(|logits| logits.block == index)
+                || index == last
+                || Some(index) == result;
             if !is_result && life.category != Category::Input && life.end > end {
                 life.end = end;
                 changed += 1;

@@ -3,17 +3,17 @@
 
 mod logits;
 mod maps;
-mod passes;
 mod pieces;
 
-pub(crate) use logits::{Logits, logits};
+pub(crate) use logits::{Logits, logits, logits_until};
 pub(crate) use maps::attention_maps;
-pub(crate) use passes::{Pass, passes};
 pub(crate) use pieces::{model_blocks, pieces, repeated_site, with_stack};
 
 use super::lives::{Life, Lives};
 use super::stacks::Kind;
 use crate::category::Category;
+pub(crate) use crate::evidence::passes::Pass;
+use crate::evidence::passes::{PassKind, passes};
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,7 +45,7 @@ pub(crate) struct Facts {
     pub(crate) parameters: BTreeMap<u64, u32>,
     /// Bytes of a parameter's element.
     pub(crate) element: u64,
-    /// Passes through the model, by time.
+    /// Passes through the model but those that generate, by time.
     pub(crate) passes: Vec<Pass>,
     /// Whether autocast casts the weights.
     pub(crate) has_autocast: bool,
@@ -60,11 +60,8 @@ pub(crate) struct Facts {
 impl Facts {
     /// The facts of a run. `dims` are those of its peak.
     pub(crate) async fn new(lives: &mut Lives, dims: Option<&Dims>, budget: &mut Budget) -> Self {
-        let forward = lives.spans.iter().find(|span| span.phase == StepPhase::Forward);
-        let first_forward = forward.map_or(0.0, |span| span.begin);
-        let mut facts = Self { first_forward, first_input: first_forward, ..Self::default() };
         for part in strides(lives.all.len()) {
-            budget.charge(2 * part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             for life in &mut lives.all[part] {
                 let is_workspace = WORKSPACES.contains(&life.bytes)
                     && life.category == Category::Temporary
@@ -72,6 +69,19 @@ impl Facts {
                 if is_workspace {
                     life.category = Category::Workspace;
                 }
+            }
+        }
+        let mut passes = passes(&lives.spans, lives, budget).await;
+        let forward = lives.spans.iter().find(|span| span.phase == StepPhase::Forward);
+        let first_pass = passes.first().map_or(0.0, |pass| pass.begin);
+        let first_forward = forward.map_or(first_pass, |span| span.begin);
+        // What outlives requests there are caches and results, and no graphs.
+        passes.retain(|pass| pass.kind != PassKind::Generation);
+        let first_input = first_forward;
+        let mut facts = Self { first_forward, first_input, passes, ..Self::default() };
+        for part in strides(lives.all.len()) {
+            budget.charge(part.len() as u64).await;
+            for life in &lives.all[part] {
                 if life.category == Category::Input {
                     facts.first_input = facts.first_input.min(life.begin);
                 }
@@ -81,8 +91,6 @@ impl Facts {
                 }
             }
         }
-        budget.charge(lives.all.len() as u64).await;
-        facts.passes = passes(lives);
         facts.find_autocast(lives, budget).await;
         facts.read_dims(lives, dims, budget).await;
         if dims.is_some_and(|dims| dims.widths.len() > 1) && facts.has_wide_copy_of_logits(lives) {
@@ -205,17 +213,26 @@ impl Facts {
         true
     }
 
-    /// The pass that contains a time, if the time lies in an evaluation or just before it.
+    /// Whether a time lies in an evaluation, or in what precedes its inputs.
     pub(crate) fn is_in_evaluation(&self, time: f64) -> bool {
-        let lead = |pass: &Pass| pass.begin - INPUT_LEAD;
-        self.passes
-            .iter()
-            .any(|pass| pass.backward.is_none() && (lead(pass)..pass.end).contains(&time))
+        let mut evaluations = self.passes.iter().filter(|pass| pass.backward.is_none());
+        evaluations.any(|pass| (pass.lead..pass.end).contains(&time))
+    }
+
+    /// The inputs that were made last, by birth: those of the last pass, or of one that has not
+    /// begun.
+    pub(crate) fn last_inputs<'l>(&self, lives: &'l Lives) -> Vec<&'l Life> {
+        let over = self.passes.last().map_or(f64::NEG_INFINITY, Pass::over);
+        let is_open = |life: &&Life| life.category == Category::Input && life.begin >= over;
+        let open: Vec<&Life> = lives.all.iter().filter(is_open).collect();
+        match self.passes.iter().rfind(|pass| !pass.inputs.is_empty()) {
+            Some(pass) if open.is_empty() => {
+                pass.inputs.iter().filter_map(|&index| lives.all.get(index as usize)).collect()
+            }
+            _ => open,
+        }
     }
 }
-
-/// Inputs of a pass are made at most this many events before it.
-pub(crate) const INPUT_LEAD: f64 = 8.0;
 
 /// Sizes that autocast may have made of weights in forward.
 ///

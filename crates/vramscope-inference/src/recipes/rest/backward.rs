@@ -3,7 +3,7 @@
 use super::repeat::close_spans;
 use super::{Rest, made};
 use crate::category::Category;
-use crate::recipes::facts::{Facts, Pass, logits};
+use crate::recipes::facts::{Facts, logits_until};
 use crate::recipes::lives::{Failure, Life, Lives, Span};
 use crate::step_phases::StepPhase;
 use vramscope_trace::slicing::Budget;
@@ -34,8 +34,7 @@ pub(super) async fn complete(
         .rev()
         .filter(|&index| lives.all[index].stays() && of_data(&lives.all[index]))
         .collect();
-    let pass = Pass { begin: forward.0, end: forward.1, step, backward: None };
-    let logits = logits(lives, facts, blocks, &pass).map(|logits| logits.block);
+    let logits = logits_until(lives, facts, blocks, forward.1).map(|logits| logits.block);
     let temporary = |begin: f64, end: f64, bytes: u64| Life {
         bytes,
         ..made(failure, begin, end, Category::Temporary, StepPhase::Backward, step)

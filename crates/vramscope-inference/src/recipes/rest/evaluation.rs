@@ -1,7 +1,6 @@
 //! A pass of another size failed, after whole training steps.
 
 use super::{Failure, Rest};
-use crate::category::Category;
 use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives, Span};
 use crate::step_phases::StepPhase;
@@ -19,17 +18,13 @@ pub(super) async fn complete(
 ) -> Option<Rest> {
     let backward = trained.backward?;
     budget.charge(lives.all.len() as u64).await;
-    let inputs: Vec<Life> =
-        lives.all.iter().filter(|life| life.category == Category::Input).copied().collect();
-    let last = inputs.last()?.begin;
-    let own = |input: &&Life| input.begin > last - 8.0 && input.begin > backward.end;
-    let begin = inputs.iter().filter(own).map(|input| input.begin).reduce(f64::min)?;
-    let of_trained: Vec<&Life> = inputs
-        .iter()
-        .filter(|input| (trained.begin - 10.0..trained.end).contains(&input.begin))
-        .collect();
+    let mut own = facts.last_inputs(lives);
+    own.retain(|input| input.begin > backward.end);
+    let begin = own.iter().map(|input| input.begin).reduce(f64::min)?;
+    let of_trained: Vec<Life> =
+        trained.inputs.iter().filter_map(|&index| lives.all.get(index as usize)).copied().collect();
     let before = of_trained.iter().map(|input| input.bytes).max()?;
-    let now = inputs.iter().filter(|input| input.begin >= begin).map(|input| input.bytes).max()?;
+    let now = own.iter().map(|input| input.bytes).max()?;
     let factor = now as f64 / before as f64;
     let from = of_trained.iter().map(|input| input.begin).reduce(f64::min)?;
     let to = trained.end;

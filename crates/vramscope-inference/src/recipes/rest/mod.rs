@@ -10,7 +10,7 @@ mod evaluation;
 mod forward;
 mod repeat;
 
-use super::facts::{Facts, INPUT_LEAD, Pass};
+use super::facts::{Facts, Pass};
 use super::lives::{Failure, Life, Lives};
 use super::stacks::Place;
 use crate::category::Category;
@@ -58,7 +58,7 @@ pub(super) async fn complete(lives: &mut Lives, facts: &Facts, budget: &mut Budg
     let has_whole =
         lives.spans.iter().any(|s| s.step == step - 1 && s.phase == StepPhase::Backward);
     budget.charge(4 * lives.all.len() as u64).await;
-    let factor = input_factor(lives, step);
+    let factor = input_factor(lives, facts, step);
     let is_forward = phase == StepPhase::Forward;
     let callers = if is_forward { callers(lives, facts, failure.at) } else { Callers::Unknown };
     let is_training = match callers {
@@ -98,9 +98,8 @@ fn cut(lives: &mut Lives, at: f64) {
 }
 
 /// How much larger the inputs of the failed step are than those of the step before it.
-fn input_factor(lives: &Lives, step: i32) -> f64 {
+fn input_factor(lives: &Lives, facts: &Facts, step: i32) -> f64 {
     let inputs = || lives.all.iter().filter(|life| life.category == Category::Input);
-    let Some(last) = inputs().next_back() else { return 1.0 };
     let spans = || lives.spans.iter().filter(|span| span.step == step - 1);
     let begin = spans().map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = spans().map(|span| span.end).fold(0.0, f64::max);
@@ -109,7 +108,9 @@ fn input_factor(lives: &Lives, step: i32) -> f64 {
         of.map(|life| life.bytes).max()
     };
     let before = most(begin - 0.5, end).unwrap_or(0);
-    let now = most(last.begin - INPUT_LEAD, f64::INFINITY).unwrap_or(0);
+    let Some(now) = facts.last_inputs(lives).iter().map(|life| life.bytes).max() else {
+        return 1.0;
+    };
     if now.abs_diff(before) * 100 <= before * SAME_INPUT_PERCENT || before == 0 {
         return 1.0;
     }

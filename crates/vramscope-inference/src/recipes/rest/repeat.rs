@@ -39,8 +39,7 @@ pub(super) async fn steps(
 ) -> Rest {
     budget.charge(2 * lives.all.len() as u64).await;
     let of = |step: i32| lives.spans.iter().filter(move |span| span.step == step);
-    let begins = of(step - 1).filter(|span| span.end > facts.first_forward - 12.0);
-    let begin = begins.map(|span| span.begin).fold(f64::INFINITY, f64::min);
+    let begin = of(step - 1).map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = of(step).map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = after_evaluation(lives, facts, failure, step).unwrap_or(end);
     let begin = begin.max(facts.first_input);
