@@ -23,7 +23,7 @@ mod what_if_host;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use vramscope_inference::{
-    Categories, Evidence, Finding, FindingKind, Phase, Rules, Steps, findings,
+    Categories, Evidence, Finding, FindingKind, Passes, Phase, Rules, Steps, findings,
 };
 use vramscope_snapshot::{Reader, Snapshot};
 use vramscope_trace::slicing::now;
@@ -37,6 +37,7 @@ struct Device {
     carving: Carving,
     categories: Categories,
     steps: Option<Steps>,
+    passes: Passes,
 }
 
 impl Device {
@@ -54,12 +55,16 @@ impl Device {
     fn of(snapshot: Snapshot, trace: Trace) -> Self {
         let categories =
             now(async |budget| Categories::new(&snapshot, &trace, &Rules::default(), budget).await);
+        let steps =
+            now(async |budget| Steps::find(&snapshot, &trace, categories.phases(), budget).await);
+        let passes = now(async |budget| {
+            Passes::find(&snapshot, &trace, &categories, steps.as_ref(), budget).await
+        });
         Self {
             sites: Sites::new(&snapshot),
             carving: now(async |budget| Carving::new(&snapshot, &trace, budget).await),
-            steps: now(async |budget| {
-                Steps::find(&snapshot, &trace, categories.phases(), budget).await
-            }),
+            steps,
+            passes,
             categories,
             trace,
             snapshot,
@@ -74,6 +79,7 @@ impl Device {
             carving: &self.carving,
             categories: &self.categories,
             steps: self.steps.as_ref(),
+            passes: &self.passes,
             uses: None,
         }
     }

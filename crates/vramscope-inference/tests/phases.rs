@@ -11,8 +11,9 @@ use vramscope_units::Bytes;
 const MIB: u64 = 1 << 20;
 
 fn phases(device: &Device) -> StepPhases {
-    let Device { snapshot, trace, categories, steps, .. } = device;
-    now(async |budget| StepPhases::new(snapshot, trace, categories, steps.as_ref(), budget).await)
+    let Device { snapshot, trace, categories, steps, passes, .. } = device;
+    let (steps, parts) = (steps.as_ref(), &passes.parts);
+    now(async |budget| StepPhases::new(snapshot, trace, categories, steps, parts, budget).await)
 }
 
 fn whole_steps(file: &str) -> usize {

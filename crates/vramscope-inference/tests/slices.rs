@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vramscope_inference::{Categories, Rules, StepPhases, Steps, findings};
+use vramscope_inference::{Categories, Passes, Rules, StepPhases, Steps, findings};
 use vramscope_snapshot::{PoolIndex, Snapshot};
 use vramscope_trace::slicing::{Budget, SlicedTask, now, run_to_completion};
 use vramscope_trace::{
@@ -91,14 +91,23 @@ fn sliced_tables_equal_unsliced_ones() {
                 async move {
                     let Loaded { snapshot, trace, .. } = &*file;
                     let budget = &mut Budget::of(slice);
-                    StepPhases::new(snapshot, trace, &categories, steps.as_ref(), budget).await
+                    let steps = steps.as_ref();
+                    let passes = Passes::find(snapshot, trace, &categories, steps, budget).await;
+                    let parts = &passes.parts;
+                    let phases =
+                        StepPhases::new(snapshot, trace, &categories, steps, parts, budget).await;
+                    (passes.all, phases)
                 }
             });
             let found = now(async |budget| {
-                StepPhases::new(snapshot, trace, &whole, steps.as_ref(), budget).await
+                let steps = steps.as_ref();
+                let passes = Passes::find(snapshot, trace, &whole, steps, budget).await;
+                let parts = &passes.parts;
+                let phases = StepPhases::new(snapshot, trace, &whole, steps, parts, budget).await;
+                (passes.all, phases)
             });
             assert!(made == found, "{name}: phases of steps");
-            let counted = if found.phases.is_empty() { 0 } else { 6 * events };
+            let counted = if found.1.phases.is_empty() { 0 } else { 6 * events };
             assert_slices(name, "phases of steps", slices, slice, counted);
             let (slices, made) = run_sliced(|| {
                 let file = file.clone();

@@ -6,8 +6,9 @@ use vramscope_snapshot::Reader;
 use vramscope_trace::slicing::now;
 
 fn phases(device: &Device) -> StepPhases {
-    let Device { snapshot, trace, categories, steps, .. } = device;
-    now(async |budget| StepPhases::new(snapshot, trace, categories, steps.as_ref(), budget).await)
+    let Device { snapshot, trace, categories, steps, passes, .. } = device;
+    let (steps, parts) = (steps.as_ref(), &passes.parts);
+    now(async |budget| StepPhases::new(snapshot, trace, categories, steps, parts, budget).await)
 }
 
 /// The snapshots in some folders of `test_data`.

@@ -3,7 +3,7 @@
 use crate::Target;
 use crate::target::slot_of;
 use rustc_hash::FxHashMap;
-use vramscope_inference::{StepPart, StepPhases};
+use vramscope_inference::StepPart;
 use vramscope_snapshot::Frame;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, NoStack};
@@ -55,9 +55,7 @@ impl BlockContext {
                 }
             }
         }
-        let (categories, steps) = (entry.categories(target.index), entry.steps(target.index));
-        let parts = StepPhases::parts(trace, categories, steps, budget).await;
-        Self { sites, parts }
+        Self { sites, parts: entry.passes(target.index).parts.clone() }
     }
 
     /// The blocks of a block's call site.

@@ -16,8 +16,8 @@ use crate::what_if::{editable, why_no_model};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_inference::{
-    Beside, Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, NoUses, Predicted,
-    Rules, Scene, Steps, Uses, WhatIf, findings,
+    Beside, Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, NoUses, Passes,
+    Predicted, Rules, Scene, Steps, Uses, WhatIf, findings,
 };
 use vramscope_trace::slicing::{Boxed, Budget, now};
 use vramscope_trace::{Carving, LargestFree, Notes, PoolEnvelope, largest_free, pool_envelope};
@@ -39,6 +39,8 @@ pub enum Derived {
     LargestFree,
     /// [`SnapshotEntry::steps`].
     Steps,
+    /// [`SnapshotEntry::passes`].
+    Passes,
     /// [`SnapshotEntry::block_context`].
     Context,
     /// [`SnapshotEntry::findings`] and their [`SnapshotEntry::proofs`].
@@ -57,7 +59,7 @@ pub enum Derived {
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Carving,
         Self::Tensors,
         Self::Uses,
@@ -65,6 +67,7 @@ impl Derived {
         Self::Pools,
         Self::LargestFree,
         Self::Steps,
+        Self::Passes,
         Self::Context,
         Self::Findings,
         Self::WhatIf,
@@ -81,21 +84,11 @@ impl Derived {
             Self::Categories => &[Self::Tensors],
             Self::Pools | Self::LargestFree => &[Self::Carving],
             Self::Steps | Self::Dims => &[Self::Categories],
-            Self::Context | Self::Modules => &[Self::Categories, Self::Steps],
-            Self::Findings | Self::WhatIf => {
-                &[Self::Carving, Self::Categories, Self::Steps, Self::Uses]
-            }
-            Self::Editable => &[
-                Self::Carving,
-                Self::Categories,
-                Self::Steps,
-                Self::Uses,
-                Self::Dims,
-                Self::WhatIf,
-            ],
-            Self::Simulated => {
-                &[Self::Carving, Self::Categories, Self::Steps, Self::Uses, Self::Findings]
-            }
+            Self::Passes | Self::Modules => &[Self::Categories, Self::Steps],
+            Self::Context => &[Self::Passes],
+            Self::Findings | Self::WhatIf => &[Self::Carving, Self::Passes, Self::Uses],
+            Self::Editable => &[Self::Carving, Self::Passes, Self::Uses, Self::Dims, Self::WhatIf],
+            Self::Simulated => &[Self::Carving, Self::Passes, Self::Uses, Self::Findings],
         }
     }
 }
@@ -118,6 +111,7 @@ pub(crate) struct DeviceData {
 struct RuledData {
     categories: OnceLock<Categories>,
     steps: OnceLock<Option<Steps>>,
+    passes: OnceLock<Passes>,
     context: OnceLock<BlockContext>,
     findings: OnceLock<Vec<Finding>>,
     proofs: OnceLock<Vec<Option<Proof>>>,
@@ -167,6 +161,11 @@ impl SnapshotEntry {
                 Derived::Steps => {
                     let phases = self.categories(index).phases();
                     fill!(data.ruled.steps, Steps::find(snapshot, trace, phases, budget));
+                }
+                Derived::Passes => {
+                    let (categories, steps) = (self.categories(index), self.steps(index));
+                    let passes = Passes::find(snapshot, trace, categories, steps, budget);
+                    fill!(data.ruled.passes, passes);
                 }
                 Derived::Context => {
                     let target = Target { path: &self.path, entry: self, index };
@@ -277,6 +276,11 @@ impl SnapshotEntry {
         self.derived(Derived::Steps, index, |data| &data.ruled.steps).as_ref()
     }
 
+    /// What repeats in the trace at `index`.
+    pub fn passes(&self, index: usize) -> &Passes {
+        self.derived(Derived::Passes, index, |data| &data.ruled.passes)
+    }
+
     /// What the blocks of the trace at `index` belong to.
     pub fn block_context(&self, index: usize) -> &BlockContext {
         self.derived(Derived::Context, index, |data| &data.ruled.context)
@@ -364,6 +368,7 @@ impl SnapshotEntry {
             carving: self.carving(index),
             categories: self.categories(index),
             steps: self.steps(index),
+            passes: self.passes(index),
             uses: self.uses(index).ok(),
         }
     }

@@ -45,9 +45,15 @@ pub async fn optimizations(target: Target<'_>, budget: &mut Budget) -> Vec<Optim
 
 /// The features of a device's run; `None` for host memory, and without history.
 pub(crate) async fn features(target: Target<'_>, budget: &mut Budget) -> Option<Features> {
-    for what in
-        [Derived::Carving, Derived::Tensors, Derived::Categories, Derived::Steps, Derived::Dims]
-    {
+    let needs = [
+        Derived::Carving,
+        Derived::Tensors,
+        Derived::Categories,
+        Derived::Steps,
+        Derived::Passes,
+        Derived::Dims,
+    ];
+    for what in needs {
         target.entry.derive(what, target.index, budget).await;
     }
     let dims = target.entry.known_dims(target.index);

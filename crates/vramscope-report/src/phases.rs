@@ -5,6 +5,7 @@ mod words;
 
 pub use layer::Layer;
 
+use crate::derived::Derived;
 use crate::{Target, event_of, rank_of, site};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -306,7 +307,9 @@ fn repetitions(target: Target<'_>) -> Option<u32> {
 async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {
     let (entry, index) = (target.entry, target.index);
     let (categories, steps) = (entry.categories(index), entry.steps(index));
-    StepPhases::new(target.snapshot(), target.trace(), categories, steps, budget).await
+    entry.derive(Derived::Passes, index, budget).await;
+    let parts = &entry.passes(index).parts;
+    StepPhases::new(target.snapshot(), target.trace(), categories, steps, parts, budget).await
 }
 
 /// The slot and the bytes of the highest peak of each phase over all steps.

@@ -71,7 +71,7 @@ fn ready(needs: &[Derived], is_done: impl Fn(Derived) -> bool) -> Vec<Derived> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Derived::{Carving, Categories, Findings, Pools, Simulated, Steps, Tensors, Uses};
+    use Derived::{Carving, Categories, Findings, Passes, Pools, Simulated, Steps, Tensors, Uses};
 
     #[test]
     fn data_is_ready_once_the_needs_of_its_needs_exist() {
@@ -80,7 +80,8 @@ mod tests {
         assert_eq!(ready(&[Findings], &[Carving]), [Tensors, Uses]);
         assert_eq!(ready(&[Findings, Pools], &[Carving, Tensors, Uses]), [Categories, Pools]);
         assert_eq!(ready(&[Findings], &[Carving, Tensors, Uses, Categories]), [Steps]);
-        let all = [Carving, Tensors, Uses, Categories, Steps];
+        let all = [Carving, Tensors, Uses, Categories, Steps, Passes];
+        assert_eq!(ready(&[Findings], &all[..5]), [Passes]);
         assert_eq!(ready(&[Findings], &all), [Findings]);
         assert_eq!(ready(&[Findings], &[Findings]), []);
     }

@@ -38,7 +38,7 @@ pub struct FileSession {
 
 /// What the details of a block need.
 const BLOCK_NEEDS: [Derived; 5] =
-    [Derived::Carving, Derived::Categories, Derived::Steps, Derived::Context, Derived::Dims];
+    [Derived::Carving, Derived::Categories, Derived::Passes, Derived::Context, Derived::Dims];
 
 /// The work of a slice, as [`vramscope_layout::Cost::work`] counts it: natively two to three
 /// milliseconds.

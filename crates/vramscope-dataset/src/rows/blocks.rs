@@ -4,7 +4,7 @@ use super::{HasStack, Stacks, stack_id};
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
-use vramscope_inference::{StepPart, StepPhases};
+use vramscope_inference::StepPart;
 use vramscope_report::blocks::{BlockRow, Lifetime, columns};
 use vramscope_report::columns::Rows;
 use vramscope_report::{BlockPlaces, Target, time_of};
@@ -94,8 +94,7 @@ pub(super) fn add(
     let (trace, places) =
         (target.trace(), now(async |budget| BlockPlaces::new(target, budget).await));
     let (entry, index) = (target.entry, target.index);
-    let (categories, steps) = (entry.categories(index), entry.steps(index));
-    let parts = now(async |budget| StepPhases::parts(trace, categories, steps, budget).await);
+    let parts = &entry.passes(index).parts;
     for (index, block) in (0..).zip(&trace.blocks) {
         let stack = stacks.name(block.stack, trace.no_stack(block));
         let row = BlockRow::with_site(&places, target, index, stack.site.as_str().into());

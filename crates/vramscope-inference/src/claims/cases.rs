@@ -4,6 +4,7 @@ use super::findings::facts::Finding;
 use super::kinds::FindingKind;
 use crate::category::{Categories, Rules};
 use crate::evidence::Evidence;
+use crate::evidence::passes::Passes;
 use crate::steps::Steps;
 use crate::uses::{UseTrace, Uses};
 use std::path::Path;
@@ -49,6 +50,7 @@ fn findings(snapshot: &Snapshot, trace: &Trace, uses: Option<&UseTrace>) -> Vec<
     now(async |budget| {
         let categories = Categories::new(snapshot, trace, &Rules::default(), budget).await;
         let steps = Steps::find(snapshot, trace, categories.phases(), budget).await;
+        let passes = Passes::find(snapshot, trace, &categories, steps.as_ref(), budget).await;
         let uses = match uses {
             Some(uses) => Uses::new(uses, snapshot, trace, budget).await.ok(),
             None => None,
@@ -60,6 +62,7 @@ fn findings(snapshot: &Snapshot, trace: &Trace, uses: Option<&UseTrace>) -> Vec<
             carving: &Carving::new(snapshot, trace, budget).await,
             categories: &categories,
             steps: steps.as_ref(),
+            passes: &passes,
             uses: uses.as_ref(),
         };
         super::findings::findings(cx, budget).await

@@ -10,6 +10,7 @@ use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// Parameters of at least this many bytes show whether autocast is on.
 const LARGE_PARAMETER: u64 = 64 << 10;
@@ -26,41 +27,47 @@ const MIN_CAST: u64 = 15;
 ///
 /// Of the blocks that a linear layer makes with half the size of a weight, the first is the copy,
 /// and the second may be the layer's result.
-pub(crate) fn find(lives: &mut Lives, facts: &mut Facts) {
-    let sizes = sizes_of_casts(lives);
+pub(crate) async fn find(lives: &mut Lives, facts: &mut Facts, budget: &mut Budget) {
+    let sizes = sizes_of_casts(lives, budget).await;
     let large = facts.parameters.keys().filter(|&&bytes| bytes >= LARGE_PARAMETER);
     let halved = large.clone().filter(|&&bytes| sizes.contains(&(bytes / 2))).count();
     facts.may_cast = halved > 0 && halved * 100 >= AUTOCAST_PERCENT * large.count();
     if facts.may_cast {
-        mark_copies(lives, facts);
+        mark_copies(lives, facts, budget).await;
         facts.has_autocast = is_confirmed(lives, facts);
     }
     if !facts.has_autocast {
-        let data = lives.all.iter_mut().filter(|life| life.phase == StepPhase::Forward);
         facts.data_sizes.clear();
-        for life in data {
-            life.is_weight_copy = false;
-            if life.category == Category::Activation {
-                facts.data_sizes.insert(life.bytes);
+        for part in strides(lives.all.len()) {
+            budget.charge(part.len() as u64).await;
+            let forward = |life: &&mut Life| life.phase == StepPhase::Forward;
+            for life in lives.all[part].iter_mut().filter(forward) {
+                life.is_weight_copy = false;
+                if life.category == Category::Activation {
+                    facts.data_sizes.insert(life.bytes);
+                }
             }
         }
     }
 }
 
-fn mark_copies(lives: &mut Lives, facts: &mut Facts) {
+async fn mark_copies(lives: &mut Lives, facts: &mut Facts, budget: &mut Budget) {
     let mut last: FxHashMap<u64, (f64, Option<StackId>)> = FxHashMap::default();
-    for index in 0..lives.all.len() {
-        let life = lives.all[index];
-        if life.phase != StepPhase::Forward || !facts.is_half_of_parameter(life.bytes) {
-            continue;
-        }
-        let before = last.insert(life.bytes, (life.begin, life.stack));
-        let is_first =
-            before.is_none_or(|(begin, stack)| life.begin - begin > 6.0 || stack != life.stack);
-        if is_first && lives.is_made_by(&life, Mark::LINEAR, 2) {
-            lives.all[index].is_weight_copy = true;
-        } else {
-            facts.data_sizes.insert(life.bytes);
+    for part in strides(lives.all.len()) {
+        budget.charge(4 * part.len() as u64).await;
+        for index in part {
+            let life = lives.all[index];
+            if life.phase != StepPhase::Forward || !facts.is_half_of_parameter(life.bytes) {
+                continue;
+            }
+            let before = last.insert(life.bytes, (life.begin, life.stack));
+            let is_first =
+                before.is_none_or(|(begin, stack)| life.begin - begin > 6.0 || stack != life.stack);
+            if is_first && lives.is_made_by(&life, Mark::LINEAR, 2) {
+                lives.all[index].is_weight_copy = true;
+            } else {
+                facts.data_sizes.insert(life.bytes);
+            }
         }
     }
 }
@@ -90,21 +97,25 @@ fn is_confirmed(lives: &Lives, facts: &Facts) -> bool {
 ///
 /// A layer casts its weight and makes its result in one call, so the next block has an equal stack.
 /// Without autocast a layer makes one block. Dropout and norms make several, and no copies.
-fn sizes_of_casts(lives: &Lives) -> FxHashSet<u64> {
+async fn sizes_of_casts(lives: &Lives, budget: &mut Budget) -> FxHashSet<u64> {
     let may_cast = |life: &Life| {
         !lives.is_made_by(life, Mark::TORCH, 1)
             || lives.is_made_by(life, Mark::LINEAR.or(Mark::CONVOLUTION), 2)
     };
-    let forward = lives
-        .all
-        .iter()
-        .filter(|life| life.phase == StepPhase::Forward && life.category != Category::Workspace);
-    let next = forward.clone().skip(1);
-    let pairs = forward.zip(next);
-    let casts = pairs.filter(|(life, next)| {
-        may_cast(life) && (life.stack == next.stack || lives.frames(life).is_empty())
-    });
-    casts.map(|(life, _)| life.bytes).collect()
+    let forward =
+        |life: &&Life| life.phase == StepPhase::Forward && life.category != Category::Workspace;
+    let mut sizes = FxHashSet::default();
+    let mut before: Option<&Life> = None;
+    for part in strides(lives.all.len()) {
+        budget.charge(4 * part.len() as u64).await;
+        for next in lives.all[part].iter().filter(forward) {
+            let cast = before.replace(next).filter(|life| {
+                may_cast(life) && (life.stack == next.stack || lives.frames(life).is_empty())
+            });
+            sizes.extend(cast.map(|life| life.bytes));
+        }
+    }
+    sizes
 }
 
 /// The casts of weights in a pass: a linear layer's or a convolution's first block with half the

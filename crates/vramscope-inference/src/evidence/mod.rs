@@ -6,12 +6,14 @@ pub(crate) mod attention;
 pub(crate) mod autocast;
 pub(crate) mod checkpoint;
 pub(crate) mod evaluation;
+pub(crate) mod failure;
 mod frames;
 pub(crate) mod gradients;
 pub(crate) mod marks;
 mod materiality;
 mod memory_use;
 pub(crate) mod optimizer;
+pub(crate) mod passes;
 pub(crate) mod ranks;
 mod returns;
 mod run;
@@ -31,6 +33,7 @@ pub(crate) use saving::{Cut, Saving, saving};
 use crate::category::{Categories, Category, Phase};
 use crate::steps::Steps;
 use crate::uses::Uses;
+use passes::Passes;
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 use vramscope_trace::{Carving, Sites, Trace, is_framework_frame};
 
@@ -49,6 +52,8 @@ pub struct Evidence<'a> {
     pub categories: &'a Categories,
     /// Training steps, or repetitions; `None` if nothing shows them.
     pub steps: Option<&'a Steps>,
+    /// What repeats.
+    pub passes: &'a Passes,
     /// What the operations of a traced step used; `None` if none was traced.
     pub uses: Option<&'a Uses>,
 }

@@ -4,7 +4,7 @@
 use super::marks::Mark;
 use super::{Run, gradients};
 use crate::category::Category;
-use crate::recipes::facts::{INPUT_LEAD, MIN_SCALED, Pass, attention_maps};
+use crate::recipes::facts::{MIN_SCALED, Pass, attention_maps};
 use crate::recipes::lives::Life;
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -166,19 +166,16 @@ pub(crate) fn made(run: Run<'_>, pass: &Pass) -> FxHashMap<u64, Made> {
 
 /// Whether the largest input of each training pass but the first has one size.
 fn is_steady(run: Run<'_>) -> bool {
-    let inputs = run.training().skip(1).map(|pass| {
-        let near = &run.lives.all[run.lives.born(pass.begin - INPUT_LEAD, pass.end)];
-        let of = near.iter().filter(|life| life.category == Category::Input);
-        of.map(|life| life.bytes).max().unwrap_or(0)
-    });
+    let bytes = |&index: &u32| run.lives.all[index as usize].bytes;
+    let inputs =
+        run.training().skip(1).map(|pass| pass.inputs.iter().map(bytes).max().unwrap_or(0));
     let mut known: Vec<u64> = inputs.filter(|&bytes| bytes > 0).collect();
     known.dedup();
     known.len() < 2
 }
 
 fn inputs(run: Run<'_>, pass: &Pass) -> u64 {
-    let near = &run.lives.all[run.lives.born(pass.begin - INPUT_LEAD, pass.end)];
-    near.iter().filter(|life| life.category == Category::Input).map(|life| life.bytes).sum()
+    pass.inputs.iter().map(|&index| run.lives.all[index as usize].bytes).sum()
 }
 
 /// Frames that name a call site.

@@ -3,24 +3,19 @@
 //! Times are events of the recording with fractions, so that a recipe can put a block between two
 //! events. A block from before the window is born at -1. One that lives on dies at infinity.
 
+use super::order::{settle, time_key};
 use crate::category::Category;
 use crate::evidence::Evidence;
+pub(crate) use crate::evidence::failure::{Failure, failure as failed};
 use crate::evidence::marks::Mark;
+pub(crate) use crate::evidence::passes::Span;
+use crate::evidence::passes::{Blocks, Made, outlives_steps};
 use crate::evidence::stacks::Stacks;
-use crate::step_phases::{StepPart, StepPhase, StepPhases};
+use crate::step_phases::StepPhase;
 use std::ops::Range;
 use std::sync::Arc;
-use vramscope_snapshot::{Action, FrameId, StackId};
+use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Budget, strides};
-
-/// A part of the run in one phase of one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Span {
-    pub(crate) begin: f64,
-    pub(crate) end: f64,
-    pub(crate) phase: StepPhase,
-    pub(crate) step: i32,
-}
 
 /// A block of the run.
 #[derive(Clone, Copy, Debug)]
@@ -63,21 +58,19 @@ impl Life {
         self.bytes > 0 && self.end > self.begin
     }
 
+    /// Whether it is freed.
+    pub(crate) fn dies(&self) -> bool {
+        self.is_real() && !self.stays()
+    }
+
     /// Whether it lives to the end of the run.
     pub(crate) fn stays(&self) -> bool {
         self.end == f64::INFINITY
     }
 
-    /// Whether the category is one of things that outlive a step: weights, states, workspaces.
+    /// Whether the category is one of things that outlive a step.
     pub(crate) fn is_of_model(&self) -> bool {
-        matches!(
-            self.category,
-            Category::Parameter
-                | Category::OptimizerState
-                | Category::Buffer
-                | Category::Workspace
-                | Category::Cache
-        )
+        outlives_steps(self.category)
     }
 }
 
@@ -88,16 +81,8 @@ pub(crate) enum Return {
     Pool(u32),
 }
 
-/// An allocation that failed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Failure {
-    pub(crate) at: f64,
-    pub(crate) bytes: u64,
-    pub(crate) stream: u32,
-}
-
 /// The blocks of a run, by birth.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Lives {
     pub(crate) stacks: Arc<Stacks>,
     pub(crate) all: Vec<Life>,
@@ -121,12 +106,10 @@ impl Lives {
         failure: Option<Failure>,
         budget: &mut Budget,
     ) -> Self {
-        let parts = StepPhases::parts(cx.trace, cx.categories, cx.steps, budget).await;
-        let spans = spans(&parts, cx, failure);
         let mut lives = Self {
             stacks,
             all: Vec::with_capacity(cx.trace.blocks.len()),
-            spans,
+            spans: cx.passes.spans.clone(),
             returns,
             failure,
         };
@@ -161,8 +144,19 @@ impl Lives {
                 });
             }
         }
-        lives.sort();
+        lives.sort(budget).await;
         lives
+    }
+
+    /// All but the blocks.
+    pub(crate) fn without_blocks(&self) -> Self {
+        Self {
+            stacks: Arc::clone(&self.stacks),
+            all: Vec::with_capacity(self.all.len()),
+            spans: self.spans.clone(),
+            returns: self.returns.clone(),
+            failure: self.failure,
+        }
     }
 
     /// The phase and step at a time.
@@ -174,23 +168,27 @@ impl Lives {
     }
 
     /// Reads phases and steps of all blocks from the spans again.
-    pub(crate) fn place_again(&mut self) {
-        for index in 0..self.all.len() {
-            let life = self.all[index];
-            // States that a recipe makes keep the optimizer's phase.
-            let placed = (life.category != Category::OptimizerState).then(|| self.at(life.begin));
-            let dies_in = (!life.stays()).then(|| self.at(life.end));
-            let life = &mut self.all[index];
-            if let Some((phase, step)) = placed {
-                (life.phase, life.step) = (phase, step);
+    pub(crate) async fn place_again(&mut self, budget: &mut Budget) {
+        for part in strides(self.all.len()) {
+            budget.charge(4 * part.len() as u64).await;
+            for index in part {
+                let life = self.all[index];
+                // States that a recipe makes keep the optimizer's phase.
+                let is_state = life.category == Category::OptimizerState;
+                let placed = (!is_state).then(|| self.at(life.begin));
+                let dies_in = (!life.stays()).then(|| self.at(life.end));
+                let life = &mut self.all[index];
+                if let Some((phase, step)) = placed {
+                    (life.phase, life.step) = (phase, step);
+                }
+                life.dies_in = dies_in;
             }
-            life.dies_in = dies_in;
         }
     }
 
     /// Sorts the blocks by birth.
-    pub(crate) fn sort(&mut self) {
-        self.all.sort_by(|a, b| a.begin.total_cmp(&b.begin));
+    pub(crate) async fn sort(&mut self, budget: &mut Budget) {
+        settle(&mut self.all, None, |life| time_key(life.begin), budget).await;
     }
 
     /// The blocks that are born from `begin` on and before `end`.
@@ -232,53 +230,18 @@ impl Lives {
     }
 }
 
-/// The parts in steps. What the optimizer does at the begin of a step belongs to the one before.
-///
-/// Without a step, what follows the first input is taken for a forward pass.
-fn spans(parts: &[StepPart], cx: Evidence<'_>, failure: Option<Failure>) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::with_capacity(parts.len());
-    let mut last_step = None;
-    for part in parts {
-        let Some(step) = part.step else { continue };
-        let is_first = last_step != Some(step);
-        last_step = Some(step);
-        let belongs_before = is_first && part.phase == StepPhase::Optimizer;
-        spans.push(Span {
-            begin: f64::from(part.begin),
-            end: f64::from(part.end),
-            phase: part.phase,
-            step: step as i32 - i32::from(belongs_before),
-        });
+impl Blocks for Lives {
+    fn count(&self) -> usize {
+        self.all.len()
     }
-    if !spans.is_empty() {
-        return spans;
+
+    fn made(&self, index: usize) -> Made {
+        let Life { begin, end, bytes, stack, category, .. } = self.all[index];
+        Made { begin, end, bytes, stack, category }
     }
-    let blocks = (0..).zip(&cx.trace.blocks);
-    let inputs = blocks
-        .filter(|(index, _)| cx.categories.get(*index).category == Category::Input)
-        .filter_map(|(_, block)| block.alloc_event());
-    let events = cx.trace.device.events.len() as u32;
-    let end = failure.map_or(f64::from(events) + 1.0, |failure| failure.at + 1.0);
-    let first = inputs.map(|event| event.0).min().map_or(end, |event| f64::from(event) + 4.0);
-    let span = |begin, end, phase| Span { begin, end, phase, step: 0 };
-    vec![span(0.0, first, StepPhase::Other), span(first, end.max(first), StepPhase::Forward)]
 }
 
-/// The allocation that failed and ended the run: the last one, after which nothing is allocated
-/// but what a handler of the exception needs.
+/// The allocation that failed and ended the run.
 pub(crate) fn failure(cx: Evidence<'_>) -> Option<Failure> {
-    let oom = cx.trace.ooms.last()?;
-    let rows = cx.trace.device.events.clone();
-    let events = &cx.snapshot.events;
-    let first = rows.start + oom.event.0 + 1;
-    let allocated = (first..rows.end).filter(|&row| events.action(row) == Action::ALLOC).count();
-    let row = rows.start + oom.event.0;
-    (allocated <= MAX_AFTER).then(|| Failure {
-        at: f64::from(oom.event.0),
-        bytes: events.size(row).0,
-        stream: u32::from(events.stream(row).0),
-    })
+    failed(cx.snapshot, cx.trace)
 }
-
-/// A run that allocates more often after a failure has survived it.
-const MAX_AFTER: usize = 16;

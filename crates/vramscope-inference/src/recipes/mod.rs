@@ -7,32 +7,36 @@
 //! 2. [`rest`] completes a step that failed: what came after the failed request is not in the file.
 //! 3. [`facts`] finds what recipes must know: passes, the model's blocks, logits, maps, sizes.
 //! 4. [`crate::claims::changes`] has one file per change.
-//! 5. [`replay`] replays the list.
+//! 5. [`arena`] applies recipes to a copy of the list, which it uses again and again.
+//! 6. [`replay`] replays the list.
 
+pub(crate) mod arena;
 pub(crate) mod facts;
 pub(crate) mod lives;
+mod order;
 pub(crate) mod replay;
 mod rest;
 
+pub use arena::Arena;
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::Rest;
 
 use crate::category::Category;
-use crate::claims::changes::Recipe;
 use crate::evidence::Evidence;
 use crate::evidence::stacks::Stacks;
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
 use crate::what_if::WhatIf;
+use arena::Order;
 use facts::Facts;
-use lives::{Lives, Return};
+use lives::{Life, Lives, Return};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vramscope_snapshot::FrameId;
 use vramscope_trace::AllocatorSettings;
-use vramscope_trace::slicing::Budget;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// Why a recipe has no answer: the fact that it lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,9 +105,10 @@ pub fn ended_by_failure(cx: Evidence<'_>) -> bool {
 }
 
 /// A run that recipes can change: its blocks, with the failed step completed, and its facts.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Editable {
     pub(crate) lives: Lives,
+    order: Order,
     pub(crate) facts: Facts,
     /// The settings of the recording.
     settings: AllocatorSettings,
@@ -129,16 +134,16 @@ impl Editable {
         let stacks = Arc::new(Stacks::new(cx.snapshot, budget).await);
         let pools = |block: u32| model.pool_of(block);
         let mut lives = Lives::new(cx, stacks, pools, elements, returns, failure, budget).await;
-        budget.charge(16 * lives.all.len() as u64).await;
-        let mut facts = Facts::new(&mut lives, dims);
-        let rest = rest::complete(&mut lives, &facts);
+        let mut facts = Facts::new(&mut lives, dims, budget).await;
+        let rest = rest::complete(&mut lives, &facts, budget).await;
         if rest != Rest::Whole {
-            budget.charge(16 * lives.all.len() as u64).await;
-            lives.sort();
-            lives.place_again();
-            facts = Facts::new(&mut lives, dims);
+            lives.sort(budget).await;
+            lives.place_again(budget).await;
+            facts = Facts::new(&mut lives, dims, budget).await;
         }
-        Self { lives, facts, settings: model.settings.clone(), rest, is_distrusted: false }
+        let order = Order::new(&lives.all, budget).await;
+        let settings = model.settings.clone();
+        Self { lives, order, facts, settings, rest, is_distrusted: false }
     }
 
     /// Marks the completion of the failed step as wrong: with it, the recorded run does not fail.
@@ -154,7 +159,7 @@ impl Editable {
 
     /// The call sites whose results outlive the backward pass of their step, with the most bytes of
     /// a step, most first. What they hold can be dropped there.
-    pub fn held_sites(&self) -> Vec<(FrameId, u64)> {
+    pub async fn held_sites(&self, budget: &mut Budget) -> Vec<(FrameId, u64)> {
         let mut of_sites: FxHashMap<FrameId, BTreeMap<i32, u64>> = FxHashMap::default();
         let ends: FxHashMap<i32, f64> = self
             .lives
@@ -162,13 +167,18 @@ impl Editable {
             .into_iter()
             .filter_map(|step| Some((step, self.lives.span(step, StepPhase::Backward)?.1)))
             .collect();
-        for life in &self.lives.all {
-            let is_result = life.phase == StepPhase::Forward
+        let is_result = |life: &&Life| {
+            life.phase == StepPhase::Forward
                 && matches!(life.category, Category::Activation | Category::Unknown)
-                && ends.get(&life.step).is_some_and(|&end| life.end >= end);
-            let frames = self.lives.frames(life);
-            if let Some(frame) = self.lives.stacks.own(frames).next().filter(|_| is_result) {
-                *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+                && ends.get(&life.step).is_some_and(|&end| life.end >= end)
+        };
+        for part in strides(self.lives.all.len()) {
+            budget.charge(4 * part.len() as u64).await;
+            for life in self.lives.all[part].iter().filter(is_result) {
+                let frames = self.lives.frames(life);
+                if let Some(frame) = self.lives.stacks.own(frames).next() {
+                    *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+                }
             }
         }
         let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);
@@ -176,26 +186,6 @@ impl Editable {
             of_sites.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
         sites.sort_by_key(|&(frame, bytes)| (std::cmp::Reverse(bytes), frame));
         sites
-    }
-
-    /// The run with recipes, one after the other.
-    ///
-    /// # Errors
-    /// A recipe lacks a fact.
-    pub async fn apply(
-        &self,
-        cx: Evidence<'_>,
-        recipes: &[Recipe],
-        budget: &mut Budget,
-    ) -> Result<ChangedRun, Declined> {
-        let mut lives = self.lives.clone();
-        let mut applied = Vec::with_capacity(recipes.len());
-        for recipe in recipes {
-            budget.charge(8 * lives.all.len() as u64).await;
-            applied.push(recipe.apply(&mut lives, &self.facts, cx)?);
-            lives.sort();
-        }
-        Ok(ChangedRun::new(lives, self.rest, self.settings.clone(), applied, recipes))
     }
 }
 

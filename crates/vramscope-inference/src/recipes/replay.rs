@@ -1,19 +1,21 @@
 //! Replays a changed run through the allocator's model.
 
-use super::lives::{Life, Lives, Return, Span};
-use super::{Applied, Rest};
+use super::arena::Order;
+use super::lives::{Life, Return, Span};
+use super::{Applied, Editable, Rest};
 use crate::claims::changes::Recipe;
 use crate::step_phases::{CategoryBytes, StepPhase};
 use serde::{Deserialize, Serialize};
 use vramscope_allocator::{AddressOrder, Allocator, Device, Request, Settings};
-use vramscope_trace::slicing::{Budget, STRIDE};
+use vramscope_trace::slicing::{Budget, STRIDE, filled};
 
 /// A run after recipes.
 #[derive(Clone, Debug)]
-pub struct ChangedRun {
-    lives: Vec<Life>,
-    spans: Vec<Span>,
-    calls: Vec<Call>,
+pub struct ChangedRun<'a> {
+    lives: &'a [Life],
+    order: &'a Order,
+    spans: &'a [Span],
+    returns: &'a [(f64, Return)],
     /// How the step that failed was completed.
     pub rest: Rest,
     /// What each recipe found.
@@ -21,7 +23,7 @@ pub struct ChangedRun {
     /// The part of the memory that must stay free for [`Outcome::Fits`], in percent.
     margin_percent: u64,
     /// The settings of the recording.
-    own: Settings,
+    own: &'a Settings,
     /// Whether the program is changed.
     has_recipes: bool,
     /// How far reserved memory can lie below and above the replay, in permille.
@@ -69,7 +71,7 @@ pub struct ChangedAnswer {
     pub curve: Vec<u64>,
 }
 
-/// A call in time order.
+/// A call of the allocator.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Free(u32),
@@ -77,20 +79,41 @@ enum What {
     Malloc(u32),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Call {
-    at: f64,
-    what: What,
+/// The calls of a run with their times. At equal times frees come first, then returns of cached
+/// memory.
+struct Calls<'a> {
+    lives: &'a [Life],
+    frees: &'a [u32],
+    returns: &'a [(f64, Return)],
+    /// The next block.
+    born: u32,
 }
 
-impl What {
-    /// At equal times frees come first.
-    fn order(self) -> (u8, u32) {
-        match self {
-            Self::Free(block) => (0, block),
-            Self::Return(_) => (1, 0),
-            Self::Malloc(block) => (2, block),
+impl Iterator for Calls<'_> {
+    type Item = (f64, What);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.lives.get(self.born as usize).is_some_and(|life| !life.is_real()) {
+            self.born += 1;
         }
+        let birth = self.lives.get(self.born as usize).map(|life| life.begin);
+        let before = |time: f64, other: Option<f64>| other.is_none_or(|other| time <= other);
+        let returned = self.returns.first().map(|&(at, _)| at);
+        if let [block, rest @ ..] = self.frees {
+            let death = self.lives[*block as usize].end;
+            if before(death, birth) && before(death, returned) {
+                self.frees = rest;
+                return Some((death, What::Free(*block)));
+            }
+        }
+        if let [(at, what), rest @ ..] = self.returns
+            && before(*at, birth)
+        {
+            self.returns = rest;
+            return Some((*at, What::Return(*what)));
+        }
+        self.born += 1;
+        Some((birth?, What::Malloc(self.born - 1)))
     }
 }
 
@@ -111,52 +134,39 @@ const MARGIN_OF_MOVES: u64 = 8;
 /// What is added where no step is whole: the order of the requests that complete it is not known,
 /// nor the layers that are missing.
 const MARGIN_OF_REST: u64 = 4;
-const MARGIN_OF_LAYERS: u64 = 2;
 /// How far reserved memory can lie below and above the replay, in permille: it was measured over
 /// twins. The order of the requests that a recipe moves is not known, and more gaps come than the
 /// replay has.
 const RESERVED_OF_SIZES: [u64; 2] = [20, 35];
 const RESERVED_OF_MOVES: [u64; 2] = [50, 90];
 
-impl ChangedRun {
+impl<'a> ChangedRun<'a> {
     /// The most points of a curve.
     pub const CURVE_POINTS: usize = 128;
 
+    /// `lives` are the blocks of `run` after `recipes`.
     pub(super) fn new(
-        lives: Lives,
-        rest: Rest,
-        own: Settings,
+        run: &'a Editable,
+        lives: &'a [Life],
+        order: &'a Order,
         applied: Vec<Applied>,
         recipes: &[Recipe],
     ) -> Self {
-        let mut calls = Vec::with_capacity(2 * lives.all.len());
-        for (index, life) in (0..).zip(&lives.all) {
-            if !life.is_real() {
-                continue;
-            }
-            calls.push(Call { at: life.begin, what: What::Malloc(index) });
-            if !life.stays() {
-                calls.push(Call { at: life.end, what: What::Free(index) });
-            }
-        }
-        let returns = lives.returns.iter();
-        calls.extend(returns.map(|&(at, what)| Call { at, what: What::Return(what) }));
-        calls.sort_by(|a, b| {
-            a.at.total_cmp(&b.at).then_with(|| a.what.order().cmp(&b.what.order()))
-        });
+        let rest = run.rest;
         let moves = recipes.iter().any(|recipe| recipe.change.moves_blocks);
         let is_completed = rest != Rest::Whole;
         let is_changed = !recipes.is_empty() || is_completed;
         Self {
-            lives: lives.all,
-            spans: lives.spans,
-            calls,
+            lives,
+            order,
+            spans: &run.lives.spans,
+            returns: &run.lives.returns,
             rest,
             applied,
-            own,
+            own: &run.settings,
             has_recipes: !recipes.is_empty(),
             margin_percent: match (moves, rest) {
-                (true, Rest::Forward) => MARGIN_OF_MOVES + MARGIN_OF_LAYERS,
+                (true, Rest::Forward) => MARGIN_OF_MOVES + MARGIN_OF_REST,
                 (true, _) => MARGIN_OF_MOVES,
                 (false, Rest::Backward | Rest::Forward) => MARGIN + MARGIN_OF_REST,
                 (false, _) if is_changed => MARGIN,
@@ -171,17 +181,25 @@ impl ChangedRun {
         }
     }
 
+    fn calls(&self) -> Calls<'a> {
+        Calls { lives: self.lives, frees: &self.order.frees, returns: self.returns, born: 0 }
+    }
+
     /// The peak of `active_bytes`, by the sizes of blocks alone: much faster than a replay, and at
     /// most as high.
-    pub fn active_peak(&self, settings: &Settings) -> u64 {
+    pub async fn active_peak(&self, settings: &Settings, budget: &mut Budget) -> u64 {
         let (mut active, mut peak) = (0_u64, 0_u64);
-        for call in &self.calls {
-            match call.what {
+        let bytes = |block: u32| settings.round(self.lives[block as usize].bytes);
+        for (at, (_, what)) in self.calls().enumerate() {
+            if at.is_multiple_of(STRIDE) {
+                budget.charge(2 * STRIDE as u64).await;
+            }
+            match what {
                 What::Malloc(block) => {
-                    active += settings.round(self.lives[block as usize].bytes);
+                    active += bytes(block);
                     peak = peak.max(active);
                 }
-                What::Free(block) => active -= settings.round(self.lives[block as usize].bytes),
+                What::Free(block) => active -= bytes(block),
                 What::Return(_) => {}
             }
         }
@@ -194,8 +212,8 @@ impl ChangedRun {
     }
 
     /// Requested bytes by category where they are most.
-    pub fn at_peak(&self) -> CategoryBytes {
-        at_peak(&self.lives)
+    pub async fn at_peak(&self, budget: &mut Budget) -> CategoryBytes {
+        at_peak(self.lives, self.order, budget).await
     }
 
     /// What the run needs under settings, and whether it goes through with `available` bytes.
@@ -235,7 +253,7 @@ impl ChangedRun {
     /// The margin in percent. With other settings each block lies elsewhere, so a changed program
     /// leaves other gaps than its replay has.
     fn margin(&self, settings: &Settings) -> u64 {
-        if self.has_recipes && *settings != self.own {
+        if self.has_recipes && settings != self.own {
             self.margin_percent.max(MARGIN_OF_MOVES)
         } else {
             self.margin_percent
@@ -247,7 +265,7 @@ impl ChangedRun {
     pub async fn fits(&self, settings: &Settings, available: u64, budget: &mut Budget) -> bool {
         let less = available - available / 100 * self.margin(settings);
         let order = AddressOrder::Ascending;
-        self.active_peak(settings) <= less
+        self.active_peak(settings, budget).await <= less
             && self.replay(settings, Some(less), order, budget).await.fails_at.is_none()
     }
 
@@ -322,40 +340,40 @@ impl ChangedRun {
         let available = available.unwrap_or(u64::MAX);
         let device = Device { available, order, ..Device::default() };
         let mut allocator = Allocator::new(settings.clone(), &device);
-        let mut ids = vec![None; self.lives.len()];
-        let per_point = self.calls.len().div_ceil(Self::CURVE_POINTS).max(1);
+        let mut ids = filled(None, self.lives.len(), budget).await;
+        let calls = self.order.births + self.order.frees.len() + self.returns.len();
+        let per_point = calls.div_ceil(Self::CURVE_POINTS).max(1);
         let mut replayed = Replayed::default();
-        for (strides, calls) in self.calls.chunks(STRIDE).enumerate() {
-            budget.charge(16 * calls.len() as u64).await;
-            for (at, call) in calls.iter().enumerate() {
-                match call.what {
-                    What::Free(block) => {
-                        if let Some(id) = ids[block as usize].take() {
-                            allocator.free(id);
-                        }
-                    }
-                    What::Return(Return::Everything) => allocator.empty_cache(&mut ()),
-                    What::Return(Return::Pool(pool)) => allocator.release_pool(pool, &mut ()),
-                    What::Malloc(block) => {
-                        let Life { bytes, stream, pool, .. } = self.lives[block as usize];
-                        let request = Request { bytes, stream, pool };
-                        let Ok(id) = allocator.malloc(request, &mut ()) else {
-                            replayed.fails_at = Some(call.at);
-                            return replayed.with(&allocator);
-                        };
-                        ids[block as usize] = Some(id);
-                        let active = allocator.stats().active_bytes;
-                        if active > replayed.active_peak {
-                            (replayed.active_peak, replayed.peak_at) = (active, call.at);
-                        }
+        for (nth, (at, what)) in self.calls().enumerate() {
+            if nth.is_multiple_of(STRIDE) {
+                budget.charge(16 * STRIDE as u64).await;
+            }
+            match what {
+                What::Free(block) => {
+                    if let Some(id) = ids[block as usize].take() {
+                        allocator.free(id);
                     }
                 }
-                let point = (strides * STRIDE + at) / per_point;
-                let active = allocator.stats().active_bytes;
-                match replayed.curve.get_mut(point) {
-                    Some(most) => *most = active.max(*most),
-                    None => replayed.curve.push(active),
+                What::Return(Return::Everything) => allocator.empty_cache(&mut ()),
+                What::Return(Return::Pool(pool)) => allocator.release_pool(pool, &mut ()),
+                What::Malloc(block) => {
+                    let Life { bytes, stream, pool, .. } = self.lives[block as usize];
+                    let request = Request { bytes, stream, pool };
+                    let Ok(id) = allocator.malloc(request, &mut ()) else {
+                        replayed.fails_at = Some(at);
+                        return replayed.with(&allocator);
+                    };
+                    ids[block as usize] = Some(id);
+                    let active = allocator.stats().active_bytes;
+                    if active > replayed.active_peak {
+                        (replayed.active_peak, replayed.peak_at) = (active, at);
+                    }
                 }
+            }
+            let active = allocator.stats().active_bytes;
+            match replayed.curve.get_mut(nth / per_point) {
+                Some(most) => *most = active.max(*most),
+                None => replayed.curve.push(active),
             }
         }
         replayed.with(&allocator)
@@ -363,24 +381,26 @@ impl ChangedRun {
 }
 
 /// Requested bytes by category where they are most.
-pub(crate) fn at_peak(lives: &[Life]) -> CategoryBytes {
-    let mut changes: Vec<(f64, bool, usize)> = Vec::with_capacity(2 * lives.len());
-    for (index, life) in lives.iter().enumerate().filter(|(_, life)| life.is_real()) {
-        changes.push((life.begin, true, index));
-        changes.push((life.end, false, index));
-    }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+pub(crate) async fn at_peak(lives: &[Life], order: &Order, budget: &mut Budget) -> CategoryBytes {
     let (mut live, mut best): (CategoryBytes, CategoryBytes) = Default::default();
     let (mut sum, mut most) = (0, 0);
-    for (_, enters, index) in changes {
-        let life = &lives[index];
-        let of = &mut live[life.category as usize];
-        if enters {
-            *of += life.bytes;
-            sum += life.bytes;
-        } else {
-            *of -= life.bytes;
-            sum -= life.bytes;
+    let calls = Calls { lives, frees: &order.frees, returns: &[], born: 0 };
+    for (nth, (_, what)) in calls.enumerate() {
+        if nth.is_multiple_of(STRIDE) {
+            budget.charge(2 * STRIDE as u64).await;
+        }
+        match what {
+            What::Malloc(block) => {
+                let life = &lives[block as usize];
+                live[life.category as usize] += life.bytes;
+                sum += life.bytes;
+            }
+            What::Free(block) => {
+                let life = &lives[block as usize];
+                live[life.category as usize] -= life.bytes;
+                sum -= life.bytes;
+            }
+            What::Return(_) => {}
         }
         if sum > most {
             (most, best) = (sum, live);

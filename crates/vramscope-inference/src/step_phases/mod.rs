@@ -117,18 +117,18 @@ pub struct StepPhases {
 }
 
 impl StepPhases {
-    /// Finds the peaks of all phases. `steps` are those of the same trace.
+    /// Finds the peaks of all phases. `steps` and `parts` are those of the same trace.
     pub async fn new(
         snapshot: &Snapshot,
         trace: &Trace,
         categories: &Categories,
         steps: Option<&Steps>,
+        parts: &[StepPart],
         budget: &mut Budget,
     ) -> Self {
-        let parts = Self::parts(trace, categories, steps, budget).await;
         let mut sweep = Sweep { snapshot, trace, categories, live: Live::default() };
         let mut phases = Vec::with_capacity(parts.len());
-        for part in parts {
+        for &part in parts {
             phases.push(sweep.part(part, budget).await);
         }
         let next = match steps {
@@ -140,7 +140,7 @@ impl StepPhases {
 
     /// The steps and phases without their peaks, in order. They cover every event. Empty if nothing
     /// shows a step or a phase.
-    pub async fn parts(
+    pub(crate) async fn parts(
         trace: &Trace,
         categories: &Categories,
         steps: Option<&Steps>,

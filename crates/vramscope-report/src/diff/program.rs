@@ -11,7 +11,7 @@ use crate::{Quantity, peak::BandKind};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use vramscope_inference::{
-    Category, Changes, Features, Question, Recipe, Rest, Search, ended_by_failure,
+    Arena, Category, Changes, Features, Question, Recipe, Rest, Search, ended_by_failure,
     recorded_settings, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
@@ -156,14 +156,14 @@ pub async fn program_changes(
     let predicted = if recipes.is_empty() && !ended_by_failure(evidence) {
         of_settings(target, &found.settings, a.features.at_peak, budget).await
     } else {
-        match editable.apply(evidence, recipes, budget).await {
+        match Arena::new(editable).apply(evidence, recipes, budget).await {
             Ok(run) => {
                 let answer = run.answer(&found.settings, None, budget).await;
                 Ok(Prediction {
                     active: answer.active_peak,
                     reserved: answer.reserved_peak,
                     reserved_range: answer.reserved_range,
-                    at_peak: run.at_peak(),
+                    at_peak: run.at_peak(budget).await,
                 })
             }
             Err(why) => Err(why_declined(why)),

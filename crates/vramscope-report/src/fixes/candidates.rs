@@ -5,6 +5,7 @@ use crate::target::Target;
 use std::cmp::Reverse;
 use vramscope_inference::{CHANGES, Cost, Offer, Recipe, WhatIf};
 use vramscope_trace::AllocatorSettings;
+use vramscope_trace::slicing::Budget;
 
 /// A change to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,9 +32,10 @@ impl Candidate {
 }
 
 /// All changes to try, by cost.
-pub(super) fn candidates(trial: &Trial<'_>) -> Vec<Candidate> {
+pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Candidate> {
     let cx = trial.target.entry.evidence(trial.target.index);
-    let offer = Offer { run: trial.editable, cx, earlier_batch: trial.earlier_batch };
+    let held = trial.editable.held_sites(budget).await;
+    let offer = Offer { run: trial.editable, cx, held, earlier_batch: trial.earlier_batch };
     let mut all: Vec<Candidate> = CHANGES
         .iter()
         .flat_map(|&change| {

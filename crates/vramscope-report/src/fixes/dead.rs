@@ -30,7 +30,7 @@ pub(crate) async fn last_uses(
         return Vec::new();
     };
     let available = least_available(model).unwrap_or(u64::MAX);
-    let Some(trial) = Trial::new(target, model, editable, available, budget).await else {
+    let Some(mut trial) = Trial::new(target, model, editable, available, budget).await else {
         return Vec::new();
     };
     let mut lines: Vec<String> = Vec::new();

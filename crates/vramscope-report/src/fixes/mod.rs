@@ -18,8 +18,8 @@ use crate::what_if::{Outcome, least_available, most_available};
 use candidates::{Candidate, candidates};
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{
-    Applied, Category, ChangedRun, Context, Cost, Covers, Editable, Fix, Look, OomStory, Question,
-    Recipe, Rest, Search, Verdict, WhatIf, ended_by_failure, settings_text,
+    Applied, Arena, Category, ChangedRun, Context, Cost, Covers, Editable, Fix, Look, OomStory,
+    Question, Recipe, Rest, Search, Verdict, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -84,13 +84,13 @@ pub(crate) async fn of_oom(
     };
     let trial = Trial::new(target, model, editable, available, budget).await;
     let Some(trial) = trial else { return nothing() };
-    let trial = Trial { at_most, earlier_batch, ..trial };
+    let mut trial = Trial { at_most, earlier_batch, ..trial };
     let singles = trial.singles(budget).await;
     let fits = singles.iter().any(|(_, fix)| fix.outcome == Outcome::Fits);
     let sets = match editable.rest {
         Rest::Unknown => Vec::new(),
         _ if fits => Vec::new(),
-        _ => plan::sets(&trial, &singles, None, budget).await,
+        _ => plan::sets(&mut trial, &singles, None, budget).await,
     };
     let looks = looks(&trial, &singles);
     // What does not help is named only if everybody tries it.
@@ -191,6 +191,7 @@ struct Trial<'a> {
     target: Target<'a>,
     model: &'a WhatIf,
     editable: &'a Editable,
+    arena: Arena<'a>,
     /// What PyTorch can have at least.
     available: u64,
     /// What it can have at most: more than that under a limit whose size is not known.
@@ -213,17 +214,28 @@ impl<'a> Trial<'a> {
         budget: &mut Budget,
     ) -> Option<Self> {
         let evidence = target.entry.evidence(target.index);
-        let base = editable.apply(evidence, &[], budget).await.ok()?;
-        let before = base.active_peak(&model.settings);
+        let mut arena = Arena::new(editable);
+        let base = arena.apply(evidence, &[], budget).await.ok()?;
+        let before = base.active_peak(&model.settings, budget).await;
         let replayed = base.replayed_active_peak(&model.settings, budget).await;
         let (at_most, earlier_batch) = (available, None);
-        Some(Self { target, model, editable, available, at_most, earlier_batch, before, replayed })
+        Some(Self {
+            target,
+            model,
+            editable,
+            arena,
+            available,
+            at_most,
+            earlier_batch,
+            before,
+            replayed,
+        })
     }
 
     /// Every change that may help, alone.
-    async fn singles(&self, budget: &mut Budget) -> Vec<(Candidate, Fix)> {
+    async fn singles(&mut self, budget: &mut Budget) -> Vec<(Candidate, Fix)> {
         let mut all = Vec::new();
-        for candidate in candidates(self) {
+        for candidate in candidates(self, budget).await {
             let fix = self.fix(&candidate, budget).await;
             all.extend(fix.map(|fix| (candidate, fix)));
         }
@@ -231,24 +243,25 @@ impl<'a> Trial<'a> {
     }
 
     /// The run with recipes; `None` if one lacks a fact, or changes nothing.
-    async fn run(&self, recipes: &[Recipe], budget: &mut Budget) -> Option<ChangedRun> {
+    async fn run(&mut self, recipes: &[Recipe], budget: &mut Budget) -> Option<ChangedRun<'_>> {
         let evidence = self.target.entry.evidence(self.target.index);
-        self.editable.apply(evidence, recipes, budget).await.ok()
+        self.arena.apply(evidence, recipes, budget).await.ok()
     }
 
     /// The memory with which the run goes through with a change.
-    async fn least(&self, candidate: &Candidate, budget: &mut Budget) -> Option<u64> {
-        let run = self.run(&candidate.recipes, budget).await?;
+    async fn least(&mut self, candidate: &Candidate, budget: &mut Budget) -> Option<u64> {
         let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
+        let run = self.run(&candidate.recipes, budget).await?;
         let answer = run.answer(settings, None, budget).await;
         Some(run.least(&answer, settings, budget).await)
     }
 
     /// What a change does; `None` if it lacks a fact, or changes nothing.
-    async fn fix(&self, candidate: &Candidate, budget: &mut Budget) -> Option<Fix> {
-        let run = self.run(&candidate.recipes, budget).await?;
+    async fn fix(&mut self, candidate: &Candidate, budget: &mut Budget) -> Option<Fix> {
+        let evidence = self.target.entry.evidence(self.target.index);
+        let run = self.arena.apply(evidence, &candidate.recipes, budget).await.ok()?;
         let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
-        let active = run.active_peak(settings);
+        let active = run.active_peak(settings, budget).await;
         let saving = self.before.saturating_sub(active);
         let is_small = saving * 100 < self.before * MIN_SAVING_PERCENT;
         if candidate.settings.is_none() && is_small && !words::is_tried(candidate) {
@@ -257,7 +270,7 @@ impl<'a> Trial<'a> {
         let known = Known { candidate, settings, saving, rest: self.editable.rest };
         if active > self.at_most && !words::is_tried(candidate) {
             let short = active - self.at_most;
-            return Some(known.fix(self, &run.applied, Outcome::Short, active, Some(short)));
+            return Some(known.fix(self.target, &run.applied, Outcome::Short, active, Some(short)));
         }
         let answer = run.answer(settings, Some(self.available), budget).await;
         let known = Known { saving: self.replayed.saturating_sub(answer.active_peak), ..known };
@@ -272,7 +285,7 @@ impl<'a> Trial<'a> {
             // Whether a limit of unknown size is high enough is not known.
             short = Some(needs.checked_sub(self.at_most).filter(|&bytes| bytes > 0)?);
         }
-        Some(known.fix(self, &run.applied, outcome, needs, short))
+        Some(known.fix(self.target, &run.applied, outcome, needs, short))
     }
 }
 
@@ -287,7 +300,7 @@ struct Known<'a> {
 impl Known<'_> {
     fn fix(
         &self,
-        trial: &Trial<'_>,
+        target: Target<'_>,
         applied: &[Applied],
         outcome: Outcome,
         needs: u64,
@@ -296,7 +309,7 @@ impl Known<'_> {
         let recipes = &self.candidate.recipes;
         let recipe = recipes.iter().map(Recipe::to_string).collect::<Vec<_>>().join(",");
         let conf = self.candidate.settings.is_some().then(|| settings_text(self.settings));
-        let changes = words::changes(trial.target, recipes, applied);
+        let changes = words::changes(target, recipes, applied);
         let with = |settings: Option<String>| {
             settings.iter().chain(&changes).map(String::as_str).collect::<Vec<_>>().join(" + ")
         };
@@ -312,7 +325,7 @@ impl Known<'_> {
             cost: self.candidate.cost,
             covers: Covers::of(self.rest),
             error_percent: Recipe::error_percent(recipes),
-            site: applied.iter().find_map(|one| words::site(trial.target, one)),
+            site: applied.iter().find_map(|one| words::site(target, one)),
         }
     }
 }

@@ -64,7 +64,7 @@ pub(crate) async fn plan(
 ) -> Option<PlanRecord> {
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index)?;
-    let trial = Trial::new(target, model, editable, available, budget).await?;
+    let mut trial = Trial::new(target, model, editable, available, budget).await?;
     let (unchanged, needs) = if editable.rest == Rest::Whole || editable.is_distrusted {
         // The model replays the recording itself, call by call.
         let question =
@@ -93,7 +93,7 @@ pub(crate) async fn plan(
         covers: Covers::of(editable.rest),
     };
     if is_known {
-        let largest = largest_batch(&trial, &nothing, budget).await;
+        let largest = largest_batch(&mut trial, &nothing, budget).await;
         // The search keeps a margin. The recorded batch was replayed exactly and needs none.
         plan.largest_batch = match unchanged {
             Outcome::Fits => largest.map(|factor| factor.max(1.0)),
@@ -105,11 +105,11 @@ pub(crate) async fn plan(
         return Some(plan);
     }
     let singles = trial.singles(budget).await;
-    for (candidate, mut fix) in sets(&trial, &singles, plan.largest_batch, budget).await {
+    for (candidate, mut fix) in sets(&mut trial, &singles, plan.largest_batch, budget).await {
         fix.needs_bytes = Bytes(trial.least(&candidate, budget).await?);
         let is_batch = fix.cost == Cost::Batch;
         let largest_batch =
-            if is_batch { None } else { largest_batch(&trial, &candidate, budget).await };
+            if is_batch { None } else { largest_batch(&mut trial, &candidate, budget).await };
         plan.sets.push(PlannedSet { fix, largest_batch });
     }
     Some(plan)
@@ -118,7 +118,7 @@ pub(crate) async fn plan(
 /// The cheapest set of changes that fits, in each currency; if there is none, in all of them
 /// together. `singles` are the changes alone, by cost.
 pub(super) async fn sets(
-    trial: &Trial<'_>,
+    trial: &mut Trial<'_>,
     singles: &[(Candidate, Fix)],
     largest_batch: Option<f64>,
     budget: &mut Budget,
@@ -145,7 +145,7 @@ pub(super) async fn sets(
 
 /// The largest smaller batch that fits.
 async fn smaller_batch(
-    trial: &Trial<'_>,
+    trial: &mut Trial<'_>,
     largest: Option<f64>,
     budget: &mut Budget,
 ) -> Option<(Candidate, Fix)> {
@@ -159,7 +159,7 @@ async fn smaller_batch(
 /// until the run fits, those with the largest savings first; then each is left out again that is
 /// not needed. `None` if not even all of them fit.
 async fn cheapest(
-    trial: &Trial<'_>,
+    trial: &mut Trial<'_>,
     singles: &[(Candidate, Fix)],
     currency: Cost,
     is_paid: impl Fn(Cost) -> bool,
@@ -205,7 +205,7 @@ fn worth(recipe: &Recipe, saving: u64) -> u64 {
 /// The set without the parts that are not needed, the settings and the dearest first. What is left
 /// out can make another part needless, so it ends once nothing more is.
 async fn without_needless(
-    trial: &Trial<'_>,
+    trial: &mut Trial<'_>,
     mut candidate: Candidate,
     mut best: Fix,
     budget: &mut Budget,
@@ -241,17 +241,18 @@ async fn without_needless(
 /// The largest factor of the batch with which a changed run goes through, at most [`MAX_BATCH`].
 /// `None` if nothing grows with the batch, and if none fits.
 async fn largest_batch(
-    trial: &Trial<'_>,
+    trial: &mut Trial<'_>,
     candidate: &Candidate,
     budget: &mut Budget,
 ) -> Option<f64> {
     let settings = candidate.settings.as_ref().unwrap_or(&trial.model.settings);
+    let available = trial.available;
     let hundredths = |factor: f64| (factor * 100.0).floor() / 100.0;
     let mut fits = async |factor: f64| {
         let mut recipes = candidate.recipes.clone();
         recipes.push(Recipe::batch(factor));
         let run = trial.run(&recipes, budget).await?;
-        Some(run.fits(settings, trial.available, budget).await)
+        Some(run.fits(settings, available, budget).await)
     };
     let (mut low, mut high) = if fits(1.0).await? { (1.0, MAX_BATCH) } else { (0.0, 1.0) };
     if high > 1.0 && fits(MAX_BATCH).await? {
@@ -285,17 +286,18 @@ pub(crate) async fn savings(
         return Vec::new();
     }
     let trial = Trial::new(target, model, editable, u64::MAX, budget).await;
-    let Some(trial) = trial else { return Vec::new() };
+    let Some(mut trial) = trial else { return Vec::new() };
+    let before = trial.before;
     let mut found: Vec<(u64, Candidate)> = Vec::new();
-    for candidate in candidates(&trial) {
+    for candidate in candidates(&trial, budget).await {
         let is_one = candidate.recipes.len() == 1 && candidate.cost != Cost::Batch;
         let is_batch = candidate.recipes.iter().any(|recipe| recipe.change.is_smaller_batch);
         if !is_one || is_batch {
             continue;
         }
         let Some(run) = trial.run(&candidate.recipes, budget).await else { continue };
-        let saving = trial.before.saturating_sub(run.active_peak(&model.settings));
-        if saving * 100 > trial.before * MIN_SAVING_PERCENT {
+        let saving = before.saturating_sub(run.active_peak(&model.settings, budget).await);
+        if saving * 100 > before * MIN_SAVING_PERCENT {
             found.push((worth(&candidate.recipes[0], saving), candidate));
         }
     }
@@ -366,7 +368,7 @@ async fn edited(
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole)?;
     let available = least_available(model).unwrap_or(u64::MAX);
-    let trial = Trial::new(target, model, editable, available, budget).await?;
+    let mut trial = Trial::new(target, model, editable, available, budget).await?;
     let fix = trial.fix(&Candidate::of([recipe], Cost::Edit), budget).await?;
     (fix.outcome == Outcome::Fits).then_some(fix)
 }

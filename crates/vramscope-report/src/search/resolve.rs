@@ -1,12 +1,13 @@
 //! Terms with what they mean in one trace: the stacks, events and blocks that they match.
 
 use super::terms::{Address, Moment, Path, Pool, Term};
+use crate::derived::Derived;
 use crate::holders::of_holder;
 use crate::modules::of_module;
 use crate::{BlockPlaces, Target, rank_of, slot_of, text};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
-use vramscope_inference::{Category, StepPhases};
+use vramscope_inference::Category;
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, NoStack};
@@ -293,8 +294,8 @@ async fn ranges(
     is_wanted: impl Fn(Option<u32>, &str) -> bool,
     budget: &mut Budget,
 ) -> Vec<(u32, u32)> {
-    let (categories, steps) = (at.entry.categories(at.index), at.entry.steps(at.index));
-    let parts = StepPhases::parts(at.trace(), categories, steps, budget).await;
+    at.entry.derive(Derived::Passes, at.index, budget).await;
+    let parts = &at.entry.passes(at.index).parts;
     let wanted = parts.iter().filter(|part| is_wanted(part.step, part.phase.name()));
     wanted.map(|part| (part.begin, part.end)).collect()
 }

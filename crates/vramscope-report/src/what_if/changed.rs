@@ -8,8 +8,8 @@ use crate::optimizations::{features, proof_of};
 use crate::target::Target;
 use vramscope_inference::Covers;
 use vramscope_inference::{
-    Applied, Capacity, ChangedAnswer, ChangedRun, Declined, Editable, Features, Question, Recipe,
-    Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
+    Applied, Arena, Capacity, ChangedAnswer, ChangedRun, Declined, Editable, Features, Question,
+    Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
@@ -33,12 +33,10 @@ pub(crate) async fn editable(target: Target<'_>, budget: &mut Budget) -> Option<
     let is_completed = !matches!(editable.rest, Rest::Whole | Rest::Unknown);
     if let Some(bytes) = least_available(model)
         && is_completed
-        && let Ok(run) = editable.apply(evidence, &[], budget).await
+        && let Ok(run) = Arena::new(&editable).apply(evidence, &[], budget).await
+        && run.answer(&model.settings, Some(bytes), budget).await.fits != Some(Outcome::Short)
     {
-        let own = run.answer(&model.settings, Some(bytes), budget).await;
-        if own.fits != Some(Outcome::Short) {
-            editable.distrust();
-        }
+        editable.distrust();
     }
     Some(editable)
 }
@@ -102,6 +100,7 @@ pub(super) async fn scenarios(
             all.extend(usual(own));
         }
     }
+    let mut arena = Arena::new(editable);
     let mut records = Vec::with_capacity(all.len());
     for (recipes, settings) in &all {
         if editable.rest == Rest::Unknown && recipes.is_empty() && settings == own {
@@ -115,7 +114,7 @@ pub(super) async fn scenarios(
             records.push(ScenarioRecord { declined, ..change.empty(target, editable.rest) });
             continue;
         }
-        records.push(scenario(target, editable, &change, budget).await);
+        records.push(scenario(target, editable, &mut arena, &change, budget).await);
     }
     if options.recipes.is_empty() {
         for record in &mut records {
@@ -163,13 +162,15 @@ pub(super) async fn savings(
 ) -> Vec<ScenarioRecord> {
     let mut records = Vec::new();
     let [available, at_most] = limits(options, model);
-    for fix in fixes::savings(target, model, fixes::SAVINGS, budget).await {
+    let found = fixes::savings(target, model, fixes::SAVINGS, budget).await;
+    let Some(editable) = target.entry.editable(target.index) else { return records };
+    let mut arena = Arena::new(editable);
+    for fix in found {
         let Ok(recipes) = Recipe::parse_list(&fix.recipe) else { continue };
-        let Some(editable) = target.entry.editable(target.index) else { continue };
         let settings = &model.settings;
         let recipes = &recipes;
         let change = Change { recipes, settings, options, available, at_most, features: None };
-        let record = scenario(target, editable, &change, budget).await;
+        let record = scenario(target, editable, &mut arena, &change, budget).await;
         records.push(ScenarioRecord { curve: Vec::new(), ..record });
     }
     records
@@ -226,11 +227,12 @@ struct Change<'a> {
 async fn scenario(
     target: Target<'_>,
     editable: &Editable,
+    arena: &mut Arena<'_>,
     change: &Change<'_>,
     budget: &mut Budget,
 ) -> ScenarioRecord {
     let evidence = target.entry.evidence(target.index);
-    let run = match editable.apply(evidence, change.recipes, budget).await {
+    let run = match arena.apply(evidence, change.recipes, budget).await {
         Ok(run) => run,
         Err(declined) => return change.declined(target, editable.rest, declined),
     };
@@ -254,7 +256,7 @@ impl Change<'_> {
     fn record(
         &self,
         target: Target<'_>,
-        run: &ChangedRun,
+        run: &ChangedRun<'_>,
         answer: &ChangedAnswer,
         least: Option<u64>,
     ) -> ScenarioRecord {

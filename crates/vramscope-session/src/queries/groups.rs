@@ -8,10 +8,9 @@ use crate::messages::views::{GroupCard, SearchResult, StackShareRow, StepBar};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
-use vramscope_inference::StepPhases;
 use vramscope_layout::site_color;
 use vramscope_report::search::{Matcher, matching};
-use vramscope_report::{Quantity, Target, by_category, row_site, slot_after, slot_of};
+use vramscope_report::{Derived, Quantity, Target, by_category, row_site, slot_after, slot_of};
 use vramscope_snapshot::{Frame, StackId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{NoStack, Trace, sort};
@@ -271,11 +270,11 @@ async fn rows(
 
 /// The most bytes of a group in each step.
 async fn bars(at: Target<'_>, course: &Course, budget: &mut Budget) -> Vec<StepBar> {
-    let (categories, steps) = (at.entry.categories(at.index), at.entry.steps(at.index));
-    let parts = StepPhases::parts(at.trace(), categories, steps, budget).await;
+    at.entry.derive(Derived::Passes, at.index, budget).await;
+    let parts = &at.entry.passes(at.index).parts;
     // The step with its first event and the event after its last.
     let mut ranges: Vec<(u32, u32, u32)> = Vec::new();
-    for part in &parts {
+    for part in parts {
         let Some(step) = part.step else { continue };
         match ranges.last_mut().filter(|last| last.0 == step) {
             Some(last) => last.2 = part.end,

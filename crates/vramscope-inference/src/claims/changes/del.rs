@@ -12,12 +12,12 @@ pub(super) static DEL: Change = Change {
     does: "what the line makes dies after backward",
     error_percent: Some(3.0),
     tries: |offer| {
-        let held = offer.run.held_sites().into_iter().filter(|(_, bytes)| *bytes >= MIN_HELD);
+        let held = offer.held.iter().filter(|(_, bytes)| *bytes >= MIN_HELD);
         let line = |frame: FrameId| {
             let frame = offer.cx.snapshot.frame(frame);
             format!("{}:{}", file_name(&offer.cx.snapshot.text(frame.file)), frame.line)
         };
-        held.take(MAX_HELD).map(|(frame, _)| Value::Site(line(frame))).collect()
+        held.take(MAX_HELD).map(|&(frame, _)| Value::Site(line(frame))).collect()
     },
     group: Group::Line,
     apply: |lives, _, value, cx| del(lives, value.site(), cx),

@@ -44,12 +44,14 @@ fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
     let all = evaluation::evaluations(lives, facts);
     for of in all.into_iter().filter(|of| of.has_graph() == Some(true)) {
         let Some(&last) = of.blocks.last() else { continue };
+        // A variable holds it. What comes after it may be a workspace.
+        let held = of.blocks.iter().rfind(|&&index| lives.all[index].end >= of.pass.end).copied();
         let last_end = lives.all[last].begin + 0.5;
         for (at, &index) in of.blocks.iter().enumerate() {
             let later = of.blocks.get(at + REQUESTS).map(|&later| lives.all[later].begin + 0.25);
             let end = later.unwrap_or(last_end);
             let life = &mut lives.all[index];
-            let is_result = of.result == Some(index) || index == last;
+            let is_result = [of.result, held, Some(last)].contains(&Some(index));
             if !is_result && life.category != Category::Input && life.end > end {
                 life.end = end;
                 changed += 1;

@@ -9,6 +9,7 @@ use crate::evidence::marks::Mark;
 use crate::evidence::stacks::Stacks;
 use crate::evidence::traits::Traits;
 use crate::evidence::{Run, optimizer};
+use crate::recipes::arena::Order;
 use crate::recipes::elements_of;
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{self, Lives};
@@ -87,17 +88,18 @@ impl Features {
         let failure = lives::failure(cx);
         let returns = Vec::new();
         let mut lives = Lives::new(cx, stacks, |_| 0, elements, returns, failure, budget).await;
-        budget.charge(32 * lives.all.len() as u64).await;
-        let facts = Facts::new(&mut lives, dims);
+        let facts = Facts::new(&mut lives, dims, budget).await;
+        budget.charge(16 * lives.all.len() as u64).await;
         let run = Run { cx, lives: &lives, facts: &facts };
         let found = |change: &'static Change| {
             let (state, proof) = change.is_on?(run)?;
             Some(Optimization { change, state, proof })
         };
+        let order = Order::new(&lives.all, budget).await;
         Some(Self {
             optimizations: CHANGES.iter().filter_map(|change| found(change)).collect(),
             optimizers: optimizer::names(run),
-            at_peak: at_peak(&lives.all),
+            at_peak: at_peak(&lives.all, &order, budget).await,
             torch_lines: torch_lines(run),
             traits: Traits::new(run),
         })

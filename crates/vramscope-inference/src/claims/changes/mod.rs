@@ -53,6 +53,7 @@ use compare::{Compared, came_or_went};
 use edit_at::Line;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use vramscope_snapshot::FrameId;
 
 /// All changes. Those of one cost are in the order in which they are tried after a failure: the
 /// least first.
@@ -139,6 +140,8 @@ pub struct Offer<'a> {
     pub run: &'a Editable,
     /// Its recording.
     pub cx: Evidence<'a>,
+    /// Its call sites whose results outlive their use, and the bytes, most first.
+    pub held: Vec<(FrameId, u64)>,
     /// The inputs of the largest step before the one that failed, as a part of its own.
     pub earlier_batch: Option<f64>,
 }

@@ -25,6 +25,16 @@ pub(crate) fn logits(
     blocks: Range<usize>,
     pass: &Pass,
 ) -> Option<Logits> {
+    logits_until(lives, facts, blocks, pass.end)
+}
+
+/// The logits of a forward pass that ends at a time.
+pub(crate) fn logits_until(
+    lives: &Lives,
+    facts: &Facts,
+    blocks: Range<usize>,
+    end: f64,
+) -> Option<Logits> {
     let all = &lives.all;
     let tail = blocks.start + blocks.len() * 2 / 3..blocks.end;
     let lives_on = |life: &Life| life.end > life.begin + 2.0;
@@ -49,7 +59,6 @@ pub(crate) fn logits(
             && lives_on(life)
     })?;
     let first = &all[block];
-    let end = pass.end;
     if !is_of_loss(lives, first, end) {
         return None;
     }

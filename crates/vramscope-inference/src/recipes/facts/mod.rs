@@ -3,21 +3,22 @@
 
 mod logits;
 mod maps;
-mod passes;
 mod pieces;
 
-pub(crate) use logits::{Logits, logits};
+pub(crate) use logits::{Logits, logits, logits_until};
 pub(crate) use maps::attention_maps;
-pub(crate) use passes::{Pass, passes};
 pub(crate) use pieces::{model_blocks, pieces, repeated_site, with_stack};
 
 use super::lives::{Life, Lives};
 use crate::category::Category;
 use crate::evidence::autocast;
+pub(crate) use crate::evidence::passes::Pass;
+use crate::evidence::passes::{PassKind, passes};
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
-use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
+use vramscope_trace::slicing::{Budget, strides};
 
 /// Smaller blocks do not depend on the number of tokens: losses, counters.
 pub(crate) const MIN_SCALED: u64 = 512;
@@ -37,7 +38,7 @@ pub(crate) struct Facts {
     pub(crate) parameters: BTreeMap<u64, u32>,
     /// Bytes of a parameter's element.
     pub(crate) element: u64,
-    /// Passes through the model, by time.
+    /// Passes through the model but those that generate, by time.
     pub(crate) passes: Vec<Pass>,
     /// Whether sizes alone look as if autocast cast the weights.
     pub(crate) may_cast: bool,
@@ -53,29 +54,40 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// The facts of a run. `dims` are those of its peak.
-    pub(crate) fn new(lives: &mut Lives, dims: Option<&Dims>) -> Self {
+    pub(crate) async fn new(lives: &mut Lives, dims: Option<&Dims>, budget: &mut Budget) -> Self {
+        for part in strides(lives.all.len()) {
+            budget.charge(part.len() as u64).await;
+            for life in &mut lives.all[part] {
+                let is_workspace = WORKSPACES.contains(&life.bytes)
+                    && life.category == Category::Temporary
+                    && life.end - life.begin <= 2.0;
+                if is_workspace {
+                    life.category = Category::Workspace;
+                }
+            }
+        }
+        let mut passes = passes(&lives.spans, lives, budget).await;
         let forward = lives.spans.iter().find(|span| span.phase == StepPhase::Forward);
-        let first_forward = forward.map_or(0.0, |span| span.begin);
-        for life in &mut lives.all {
-            let is_workspace = WORKSPACES.contains(&life.bytes)
-                && life.category == Category::Temporary
-                && life.end - life.begin <= 2.0;
-            if is_workspace {
-                life.category = Category::Workspace;
+        let first_pass = passes.first().map_or(0.0, |pass| pass.begin);
+        let first_forward = forward.map_or(first_pass, |span| span.begin);
+        // What outlives requests there are caches and results, and no graphs.
+        passes.retain(|pass| pass.kind != PassKind::Generation);
+        let first_input = first_forward;
+        let mut facts = Self { first_forward, first_input, passes, ..Self::default() };
+        for part in strides(lives.all.len()) {
+            budget.charge(part.len() as u64).await;
+            for life in &lives.all[part] {
+                if life.category == Category::Input {
+                    facts.first_input = facts.first_input.min(life.begin);
+                }
+                // `.to()` frees the weights that it replaces before the first forward pass.
+                if life.category == Category::Parameter && life.end > first_forward {
+                    *facts.parameters.entry(life.bytes).or_default() += 1;
+                }
             }
         }
-        let mut facts = Self { first_forward, ..Self::default() };
-        let inputs = lives.all.iter().filter(|life| life.category == Category::Input);
-        facts.first_input = inputs.map(|life| life.begin).fold(first_forward, f64::min);
-        for life in &lives.all {
-            // `.to()` frees the weights that it replaces before the first forward pass.
-            if life.category == Category::Parameter && life.end > first_forward {
-                *facts.parameters.entry(life.bytes).or_default() += 1;
-            }
-        }
-        facts.passes = passes(lives);
-        autocast::find(lives, &mut facts);
-        facts.read_dims(lives, dims);
+        autocast::find(lives, &mut facts, budget).await;
+        facts.read_dims(lives, dims, budget).await;
         let has_widths = dims.is_some_and(|dims| dims.widths.len() > 1);
         if has_widths && !facts.may_cast && facts.has_wide_copy_of_logits(lives) {
             facts.element = 2;
@@ -83,7 +95,7 @@ impl Facts {
         facts
     }
 
-    fn read_dims(&mut self, lives: &Lives, dims: Option<&Dims>) {
+    async fn read_dims(&mut self, lives: &Lives, dims: Option<&Dims>, budget: &mut Budget) {
         self.element = 4;
         if let Some(dims) = dims {
             if let Some(widths) = dims.widths.first() {
@@ -94,7 +106,9 @@ impl Facts {
             self.widths.dedup();
             self.tokens = dims.tokens;
         }
-        self.tokens = self.tokens.or_else(|| tokens(lives));
+        if self.tokens.is_none() {
+            self.tokens = tokens(lives, budget).await;
+        }
     }
 
     /// Whether logits in 16 bits are copied to 32 without autocast: the model is in 16 bits.
@@ -162,17 +176,26 @@ impl Facts {
         true
     }
 
-    /// The pass that contains a time, if the time lies in an evaluation or just before it.
+    /// Whether a time lies in an evaluation, or in what precedes its inputs.
     pub(crate) fn is_in_evaluation(&self, time: f64) -> bool {
-        let lead = |pass: &Pass| pass.begin - INPUT_LEAD;
-        self.passes
-            .iter()
-            .any(|pass| pass.backward.is_none() && (lead(pass)..pass.end).contains(&time))
+        let mut evaluations = self.passes.iter().filter(|pass| pass.backward.is_none());
+        evaluations.any(|pass| (pass.lead..pass.end).contains(&time))
+    }
+
+    /// The inputs that were made last, by birth: those of the last pass, or of one that has not
+    /// begun.
+    pub(crate) fn last_inputs<'l>(&self, lives: &'l Lives) -> Vec<&'l Life> {
+        let over = self.passes.last().map_or(f64::NEG_INFINITY, Pass::over);
+        let is_open = |life: &&Life| life.category == Category::Input && life.begin >= over;
+        let open: Vec<&Life> = lives.all.iter().filter(is_open).collect();
+        match self.passes.iter().rfind(|pass| !pass.inputs.is_empty()) {
+            Some(pass) if open.is_empty() => {
+                pass.inputs.iter().filter_map(|&index| lives.all.get(index as usize)).collect()
+            }
+            _ => open,
+        }
     }
 }
-
-/// Inputs of a pass are made at most this many events before it.
-pub(crate) const INPUT_LEAD: f64 = 8.0;
 
 /// Rows of a batch to try.
 const MAX_ROWS: u64 = 1024;
@@ -184,34 +207,42 @@ const MIN_TOKENS: u64 = 64;
 /// most activations.
 ///
 /// A batch of `rows` texts may have one token more in each: the last is a target only.
-fn tokens(lives: &Lives) -> Option<u64> {
-    let activations: Vec<u64> = lives
-        .all
-        .iter()
-        .filter(|life| life.category == Category::Activation && life.phase == StepPhase::Forward)
-        .filter(|life| !life.is_weight_copy)
-        .map(|life| life.bytes)
-        .filter(|&bytes| bytes > 65_536)
-        .collect();
-    let mut inputs: Vec<u64> = lives
-        .all
-        .iter()
-        .filter(|life| life.category == Category::Input)
-        .filter(|life| life.bytes % 8 == 0 && life.bytes > MIN_SCALED)
-        .map(|life| life.bytes / 8)
-        .collect();
-    inputs.sort_unstable();
-    inputs.dedup();
-    let fits = |tokens: &u64| {
-        let fit = activations.iter().filter(|&&bytes| bytes % tokens == 0).count();
-        !activations.is_empty() && fit * 10 > activations.len() * 8
+async fn tokens(lives: &Lives, budget: &mut Budget) -> Option<u64> {
+    let mut activations: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut inputs = BTreeSet::new();
+    for part in strides(lives.all.len()) {
+        budget.charge(part.len() as u64).await;
+        for life in &lives.all[part] {
+            let is_activation = life.category == Category::Activation
+                && life.phase == StepPhase::Forward
+                && !life.is_weight_copy
+                && life.bytes > 65_536;
+            if is_activation {
+                *activations.entry(life.bytes).or_default() += 1;
+            }
+            let is_of_numbers = life.bytes % 8 == 0 && life.bytes > MIN_SCALED;
+            if life.category == Category::Input && is_of_numbers {
+                inputs.insert(life.bytes / 8);
+            }
+        }
+    }
+    let total: usize = activations.values().sum();
+    let fits = |tokens: u64| {
+        let fit = activations.iter().filter(|&(bytes, _)| bytes % tokens == 0);
+        total > 0 && fit.map(|(_, count)| count).sum::<usize>() * 10 > total * 8
     };
-    let whole = inputs.iter().copied().rev().find(&fits);
-    whole.or_else(|| {
-        let shorter = inputs.iter().rev().flat_map(|&tokens| {
-            let rows = (1..=MAX_ROWS).filter(move |rows| tokens % rows == 0);
-            rows.map(move |rows| tokens - rows).filter(|&tokens| tokens >= MIN_TOKENS)
-        });
-        shorter.into_iter().find(fits)
-    })
+    budget.charge((inputs.len() * activations.len()) as u64).await;
+    let whole = inputs.iter().copied().rev().find(|&tokens| fits(tokens));
+    if whole.is_some() {
+        return whole;
+    }
+    for &tokens in inputs.iter().rev() {
+        budget.charge(MAX_ROWS + 16 * activations.len() as u64).await;
+        let rows = (1..=MAX_ROWS).filter(|rows| tokens % rows == 0);
+        let mut shorter = rows.map(|rows| tokens - rows).filter(|&tokens| tokens >= MIN_TOKENS);
+        if let Some(found) = shorter.find(|&tokens| fits(tokens)) {
+            return Some(found);
+        }
+    }
+    None
 }

@@ -3,15 +3,22 @@
 use super::repeat::close_spans;
 use super::{Rest, made};
 use crate::category::Category;
-use crate::recipes::facts::{Facts, Pass, logits};
+use crate::recipes::facts::{Facts, logits_until};
 use crate::recipes::lives::{Failure, Life, Lives, Span};
 use crate::step_phases::StepPhase;
+use vramscope_trace::slicing::Budget;
 
 /// What forward kept is freed in reverse order, each with a temporary of its size. Gradients come
 /// in the order of the parameters, from the last. Then the optimizer's states with temporaries:
 /// two for each parameter, as `AdamW` has, because the optimizer cannot be seen yet. Then forward
 /// and backward once more.
-pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step: i32) -> Rest {
+pub(super) async fn complete(
+    lives: &mut Lives,
+    facts: &Facts,
+    failure: Failure,
+    step: i32,
+    budget: &mut Budget,
+) -> Rest {
     let (Some(forward), Some(backward)) =
         (lives.span(step, StepPhase::Forward), lives.span(step, StepPhase::Backward))
     else {
@@ -27,12 +34,12 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
         .rev()
         .filter(|&index| lives.all[index].stays() && of_data(&lives.all[index]))
         .collect();
-    let pass = Pass { begin: forward.0, end: forward.1, step, backward: None };
-    let logits = logits(lives, facts, blocks, &pass).map(|logits| logits.block);
+    let logits = logits_until(lives, facts, blocks, forward.1).map(|logits| logits.block);
     let temporary = |begin: f64, end: f64, bytes: u64| Life {
         bytes,
         ..made(failure, begin, end, Category::Temporary, StepPhase::Backward, step)
     };
+    budget.charge(2 * lives.all.len() as u64).await;
     let mut new = workspaces(lives, backward.0, at);
     // The failed request may be a workspace.
     if new.iter().all(|workspace| workspace.bytes != failure.bytes) {
@@ -43,6 +50,7 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
             life.end = at + 6.0;
         }
     }
+    budget.charge(lives.all.len() as u64).await;
     let parameters: Vec<u64> = lives
         .all
         .iter()
@@ -86,8 +94,8 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
         lives.all[index].dies_in = None;
     }
     let logits = logits.map(|index| (lives.all[index].begin, lives.all[index].bytes));
-    lives.sort();
-    again(lives, facts, step, end, backward.0, logits);
+    lives.sort(budget).await;
+    again(lives, facts, step, end, backward.0, logits, budget).await;
     Rest::Backward
 }
 
@@ -137,14 +145,16 @@ fn update(new: &mut Vec<Life>, parameters: &[u64], failure: Failure, step: i32, 
 }
 
 /// Adds forward and backward once more. The old logits live to the new backward pass.
-fn again(
+async fn again(
     lives: &mut Lives,
     facts: &Facts,
     step: i32,
     end: f64,
     backward: f64,
     logits: Option<(f64, u64)>,
+    budget: &mut Budget,
 ) {
+    budget.charge(2 * lives.all.len() as u64).await;
     let (from, to, at) = (facts.first_input, end + 5.0, end + 30.0);
     let moved = |time: f64| at + time - from;
     let mut new: Vec<Life> = lives.all[lives.born(from, to)]
@@ -177,5 +187,5 @@ fn again(
         })
         .collect();
     lives.spans.extend(spans);
-    lives.sort();
+    lives.sort(budget).await;
 }

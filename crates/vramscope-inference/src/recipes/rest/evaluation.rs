@@ -1,38 +1,37 @@
 //! A pass of another size failed, after whole training steps.
 
 use super::{Failure, Rest};
-use crate::category::Category;
 use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives, Span};
 use crate::step_phases::StepPhase;
+use vramscope_trace::slicing::Budget;
 
 /// The last training pass' forward, scaled by the inputs: twice, because the graph of the first
 /// lives until the second has replaced it; once if an evaluation is in the file.
-pub(super) fn complete(
+pub(super) async fn complete(
     lives: &mut Lives,
     facts: &Facts,
     failure: Failure,
     step: i32,
     trained: &Pass,
+    budget: &mut Budget,
 ) -> Option<Rest> {
     let backward = trained.backward?;
-    let inputs: Vec<Life> =
-        lives.all.iter().filter(|life| life.category == Category::Input).copied().collect();
-    let last = inputs.last()?.begin;
-    let own = |input: &&Life| input.begin > last - 8.0 && input.begin > backward.end;
-    let begin = inputs.iter().filter(own).map(|input| input.begin).reduce(f64::min)?;
-    let of_trained: Vec<&Life> = inputs
-        .iter()
-        .filter(|input| (trained.begin - 10.0..trained.end).contains(&input.begin))
-        .collect();
+    budget.charge(lives.all.len() as u64).await;
+    let mut own = facts.last_inputs(lives);
+    own.retain(|input| input.begin > backward.end);
+    let begin = own.iter().map(|input| input.begin).reduce(f64::min)?;
+    let of_trained: Vec<Life> =
+        trained.inputs.iter().filter_map(|&index| lives.all.get(index as usize)).copied().collect();
     let before = of_trained.iter().map(|input| input.bytes).max()?;
-    let now = inputs.iter().filter(|input| input.begin >= begin).map(|input| input.bytes).max()?;
+    let now = own.iter().map(|input| input.bytes).max()?;
     let factor = now as f64 / before as f64;
     let from = of_trained.iter().map(|input| input.begin).reduce(f64::min)?;
     let to = trained.end;
     let is_known = facts.passes.iter().any(|pass| {
         pass.backward.is_none() && pass.begin >= backward.end && pass.end <= begin + 1.0
     });
+    budget.charge(2 * lives.all.len() as u64).await;
     let rounds = if is_known { 1 } else { 2 };
     lives.all.retain(|life| life.begin < begin || life.is_of_model());
     let (at, length) = (failure.at + 10.0, to - from + 4.0);
@@ -78,6 +77,6 @@ pub(super) fn complete(
     }
     let after = Span { begin: end - 0.6, end: end + 9.0, phase: StepPhase::Other, step };
     lives.spans.push(after);
-    lives.sort();
+    lives.sort(budget).await;
     Some(Rest::Evaluation)
 }

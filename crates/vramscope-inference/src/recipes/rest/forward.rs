@@ -5,6 +5,7 @@ use crate::category::Category;
 use crate::recipes::facts::{Facts, model_blocks, with_stack};
 use crate::recipes::lives::{Life, Lives, Span};
 use crate::step_phases::StepPhase;
+use vramscope_trace::slicing::Budget;
 
 /// Parameters of at least this many bytes count the layers.
 const LARGE_PARAMETER: u64 = 64 << 10;
@@ -20,13 +21,15 @@ const MAX_PERIOD: usize = 256;
 /// [`backward::complete`].
 ///
 /// `None` if the layers differ, as in a U-Net.
-pub(super) fn complete(
+pub(super) async fn complete(
     lives: &mut Lives,
     facts: &Facts,
     failure: Failure,
     step: i32,
+    budget: &mut Budget,
 ) -> Option<Rest> {
     let at = failure.at;
+    budget.charge(4 * lives.all.len() as u64).await;
     let forward = *lives.spans.iter().find(|span| span.phase == StepPhase::Forward)?;
     let blocks = with_stack(lives, lives.born(forward.begin, at));
     let is_kept = |life: &Life| life.stays() && !life.is_of_model();
@@ -92,7 +95,7 @@ pub(super) fn complete(
     }
     end += 3.0;
     lives.all.append(&mut new);
-    lives.sort();
+    lives.sort(budget).await;
     lives.spans.retain(|span| span.begin <= forward.begin);
     if let Some(last) = lives.spans.last_mut() {
         last.end = end;
@@ -111,9 +114,9 @@ pub(super) fn complete(
         ..template
     };
     lives.all.push(gradient);
-    lives.sort();
+    lives.sort(budget).await;
     let of_loss = Failure { at: end + 0.6, bytes: loss, ..failure };
-    backward::complete(lives, facts, of_loss, step);
+    backward::complete(lives, facts, of_loss, step, budget).await;
     Some(Rest::Forward)
 }
 

@@ -10,13 +10,14 @@ mod evaluation;
 mod forward;
 mod repeat;
 
-use super::facts::{Facts, INPUT_LEAD, Pass};
+use super::facts::{Facts, Pass};
 use super::lives::{Failure, Life, Lives};
 use crate::category::Category;
 use crate::evidence::stacks::Place;
 use crate::step_phases::StepPhase;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use vramscope_trace::slicing::Budget;
 
 /// How the run was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,18 +45,20 @@ pub enum Rest {
 const SAME_INPUT_PERCENT: u64 = 5;
 
 /// Completes the failed step.
-pub(super) fn complete(lives: &mut Lives, facts: &Facts) -> Rest {
+pub(super) async fn complete(lives: &mut Lives, facts: &Facts, budget: &mut Budget) -> Rest {
     let Some(failure) = lives.failure else { return Rest::Whole };
     let (phase, step) = lives.at(failure.at);
+    budget.charge(2 * lives.all.len() as u64).await;
     cut(lives, failure.at);
     let first_update =
         lives.spans.iter().filter(|s| s.phase == StepPhase::Optimizer).map(|s| s.step).min();
     if phase == StepPhase::Optimizer && Some(step) == first_update {
-        return repeat::optimizer(lives, facts, failure, step);
+        return repeat::optimizer(lives, facts, failure, step, budget).await;
     }
     let has_whole =
         lives.spans.iter().any(|s| s.step == step - 1 && s.phase == StepPhase::Backward);
-    let factor = input_factor(lives, step);
+    budget.charge(4 * lives.all.len() as u64).await;
+    let factor = input_factor(lives, facts, step);
     let is_forward = phase == StepPhase::Forward;
     let callers = if is_forward { callers(lives, facts, failure.at) } else { Callers::Unknown };
     let is_training = match callers {
@@ -64,17 +67,19 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts) -> Rest {
         Callers::Unknown => factor == 1.0 || phase == StepPhase::Backward,
     };
     if has_whole && is_training {
-        return repeat::steps(lives, facts, failure, step, factor);
+        return repeat::steps(lives, facts, failure, step, factor, budget).await;
     }
     if !has_whole && phase == StepPhase::Backward {
-        return backward::complete(lives, facts, failure, step);
+        return backward::complete(lives, facts, failure, step, budget).await;
     }
     let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < failure.at);
     let is_pass = is_forward || matches!(phase, StepPhase::Evaluation | StepPhase::Other);
     let found = match trained {
-        Some(trained) if is_pass => evaluation::complete(lives, facts, failure, step, trained),
+        Some(trained) if is_pass => {
+            evaluation::complete(lives, facts, failure, step, trained, budget).await
+        }
         None if !has_whole && phase == StepPhase::Forward => {
-            forward::complete(lives, facts, failure, step)
+            forward::complete(lives, facts, failure, step, budget).await
         }
         _ => None,
     };
@@ -93,9 +98,8 @@ fn cut(lives: &mut Lives, at: f64) {
 }
 
 /// How much larger the inputs of the failed step are than those of the step before it.
-fn input_factor(lives: &Lives, step: i32) -> f64 {
+fn input_factor(lives: &Lives, facts: &Facts, step: i32) -> f64 {
     let inputs = || lives.all.iter().filter(|life| life.category == Category::Input);
-    let Some(last) = inputs().next_back() else { return 1.0 };
     let spans = || lives.spans.iter().filter(|span| span.step == step - 1);
     let begin = spans().map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = spans().map(|span| span.end).fold(0.0, f64::max);
@@ -104,7 +108,9 @@ fn input_factor(lives: &Lives, step: i32) -> f64 {
         of.map(|life| life.bytes).max()
     };
     let before = most(begin - 0.5, end).unwrap_or(0);
-    let now = most(last.begin - INPUT_LEAD, f64::INFINITY).unwrap_or(0);
+    let Some(now) = facts.last_inputs(lives).iter().map(|life| life.bytes).max() else {
+        return 1.0;
+    };
     if now.abs_diff(before) * 100 <= before * SAME_INPUT_PERCENT || before == 0 {
         return 1.0;
     }

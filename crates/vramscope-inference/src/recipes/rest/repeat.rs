@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::Budget;
 
 /// How often a whole step is repeated: fragmentation grows, and some runs fail in a later step.
 const REPETITIONS: i32 = 3;
@@ -28,16 +29,17 @@ struct Unit {
 
 /// Drops the failed step, and repeats the whole one before it in its place. What grows with tokens
 /// is larger by a factor: that of the inputs.
-pub(super) fn steps(
+pub(super) async fn steps(
     lives: &mut Lives,
     facts: &Facts,
     failure: Failure,
     step: i32,
     factor: f64,
+    budget: &mut Budget,
 ) -> Rest {
+    budget.charge(2 * lives.all.len() as u64).await;
     let of = |step: i32| lives.spans.iter().filter(move |span| span.step == step);
-    let begins = of(step - 1).filter(|span| span.end > facts.first_forward - 12.0);
-    let begin = begins.map(|span| span.begin).fold(f64::INFINITY, f64::min);
+    let begin = of(step - 1).map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = of(step).map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = after_evaluation(lives, facts, failure, step).unwrap_or(end);
     let begin = begin.max(facts.first_input);
@@ -52,10 +54,10 @@ pub(super) fn steps(
             life.end = f64::INFINITY;
         }
     }
-    lives.sort();
+    lives.sort(budget).await;
     let mut at = failure.at + 4.0;
     for repetition in 0..REPETITIONS {
-        repeat(lives, facts, &unit, at, step + repetition, &border);
+        repeat(lives, facts, &unit, at, step + repetition, &border, budget).await;
         at += end - begin + 1.0;
     }
     Rest::Repeated
@@ -115,7 +117,16 @@ impl Border {
 }
 
 /// Adds the unit's blocks once more at a time.
-fn repeat(lives: &mut Lives, facts: &Facts, unit: &Unit, at: f64, step: i32, border: &Border) {
+async fn repeat(
+    lives: &mut Lives,
+    facts: &Facts,
+    unit: &Unit,
+    at: f64,
+    step: i32,
+    border: &Border,
+    budget: &mut Budget,
+) {
+    budget.charge(2 * lives.all.len() as u64).await;
     let moved = |time: f64| at + time - unit.begin;
     let step_of = |of: i32| if of > unit.step { step + 1 } else { step };
     let mut new: Vec<Life> = lives.all[lives.born(unit.begin, unit.end)]
@@ -160,12 +171,19 @@ fn repeat(lives: &mut Lives, facts: &Facts, unit: &Unit, at: f64, step: i32, bor
         .collect();
     lives.spans.extend(spans);
     lives.spans.sort_by(|a, b| a.begin.total_cmp(&b.begin));
-    lives.sort();
+    lives.sort(budget).await;
 }
 
 /// The first step of the optimizer failed: adds the states that are missing, a temporary for each,
 /// then forward and backward once more.
-pub(super) fn optimizer(lives: &mut Lives, facts: &Facts, failure: Failure, step: i32) -> Rest {
+pub(super) async fn optimizer(
+    lives: &mut Lives,
+    facts: &Facts,
+    failure: Failure,
+    step: i32,
+    budget: &mut Budget,
+) -> Rest {
+    budget.charge(4 * lives.all.len() as u64).await;
     let at = failure.at;
     let mut have: BTreeMap<u64, usize> = BTreeMap::new();
     for life in lives.all.iter().filter(|life| life.category == Category::OptimizerState) {
@@ -214,8 +232,9 @@ pub(super) fn optimizer(lives: &mut Lives, facts: &Facts, failure: Failure, step
         return Rest::Unknown;
     };
     let unit = Unit { begin: facts.first_input, end, backward, factor: 1.0, step };
-    lives.sort();
-    repeat(lives, facts, &unit, at + 4.0, step + 1, &Border(FxHashMap::default()));
+    lives.sort(budget).await;
+    let border = Border(FxHashMap::default());
+    repeat(lives, facts, &unit, at + 4.0, step + 1, &border, budget).await;
     Rest::Optimizer
 }
 
