@@ -19,7 +19,7 @@ mod rest;
 
 pub use arena::Arena;
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
-pub use rest::Rest;
+pub use rest::{Completion, Rest};
 
 use crate::category::Category;
 use crate::evidence::Evidence;
@@ -34,7 +34,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vramscope_snapshot::FrameId;
+use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::{Budget, strides};
 
@@ -74,6 +74,10 @@ pub enum Declined {
     NotTraced,
     /// Nothing grows with the batch.
     NothingGrows,
+    /// No request failed in a forward pass.
+    NoFailedPass,
+    /// Backward needs what the line makes.
+    KeptForBackward,
     /// Nothing would change: the run has it already.
     HadIt,
     /// Sizes do not tell what the change would do.
@@ -114,9 +118,8 @@ pub struct Editable {
     settings: AllocatorSettings,
     /// How the step that failed was completed.
     pub rest: Rest,
-    /// Whether [`distrust`](Self::distrust) was called: `lives` still has the wrong completion, so
-    /// no number may come from it.
-    pub is_distrusted: bool,
+    /// By what it was to be completed.
+    pub by: Completion,
 }
 
 impl Editable {
@@ -125,6 +128,7 @@ impl Editable {
         cx: Evidence<'_>,
         model: &WhatIf,
         dims: Option<&Dims>,
+        by: Completion,
         budget: &mut Budget,
     ) -> Self {
         let elements = elements_of(cx, dims);
@@ -135,7 +139,9 @@ impl Editable {
         let pools = |block: u32| model.pool_of(block);
         let mut lives = Lives::new(cx, stacks, pools, elements, returns, failure, budget).await;
         let mut facts = Facts::new(&mut lives, dims, budget).await;
-        let rest = rest::complete(&mut lives, &facts, budget).await;
+        let oom = cx.trace.ooms.last().map(|oom| cx.stack_of_event(oom.event));
+        let stack = oom.filter(|&stack| stack != StackId::EMPTY);
+        let rest = rest::complete(&mut lives, &facts, by, stack, budget).await;
         if rest != Rest::Whole {
             lives.sort(budget).await;
             lives.place_again(budget).await;
@@ -143,13 +149,7 @@ impl Editable {
         }
         let order = Order::new(&lives.all, budget).await;
         let settings = model.settings.clone();
-        Self { lives, order, facts, settings, rest, is_distrusted: false }
-    }
-
-    /// Marks the completion of the failed step as wrong: with it, the recorded run does not fail.
-    pub fn distrust(&mut self) {
-        self.rest = Rest::Unknown;
-        self.is_distrusted = true;
+        Self { lives, order, facts, settings, rest, by }
     }
 
     /// When the request failed that ended the run: its event.

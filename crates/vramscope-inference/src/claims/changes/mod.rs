@@ -14,6 +14,7 @@ mod checkpoint_half;
 mod chunked_loss;
 mod compare;
 mod del;
+mod drop_held;
 mod edit_at;
 mod eval_batch;
 mod eval_no_grad;
@@ -21,6 +22,7 @@ mod features;
 mod foreach_off;
 mod freeze;
 mod growth;
+mod in_parts;
 mod last_use;
 mod offload_activations;
 mod optimizer_8bit;
@@ -60,6 +62,7 @@ use vramscope_snapshot::FrameId;
 pub static CHANGES: &[&Change] = &[
     &del::DEL,
     &last_use::LAST_USE,
+    &in_parts::IN_PARTS,
     &zero_grad::EARLY,
     &zero_grad::LATE,
     &eval_no_grad::EVAL_NO_GRAD,
@@ -169,6 +172,8 @@ pub struct Change {
     pub is_smaller_batch: bool,
     /// Everybody tries it: it is named even if it does not help.
     pub is_usual: bool,
+    /// It is about the request that failed: it counts if that goes through, whatever follows.
+    pub is_of_request: bool,
     /// The known cause that it cures, and its cure.
     pub cause: Option<&'static str>,
     /// Blocks move in time, so that the order of requests changes.
@@ -213,6 +218,7 @@ impl Change {
         worth_percent: 100,
         is_smaller_batch: false,
         is_usual: false,
+        is_of_request: false,
         cause: None,
         moves_blocks: false,
         group: Group::Name,

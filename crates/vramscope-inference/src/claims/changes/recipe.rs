@@ -7,6 +7,7 @@ use crate::recipes::lives::Lives;
 use crate::recipes::{Applied, Declined};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A change of the program, with its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,13 @@ pub enum Value {
     Parts(u32),
     /// A line of the program: `del:train.py:12`.
     Site(String),
+    /// A reference, and the events that made the blocks which dropping it frees, ascending.
+    Held {
+        /// The reference in words.
+        name: String,
+        /// The events.
+        births: Arc<[u32]>,
+    },
 }
 
 impl Value {
@@ -73,7 +81,7 @@ impl fmt::Display for Value {
             Self::None => Ok(()),
             Self::Factor(factor) => write!(f, "{factor}"),
             Self::Parts(parts) => write!(f, "{parts}"),
-            Self::Site(site) => f.write_str(site),
+            Self::Site(name) | Self::Held { name, .. } => f.write_str(name),
         }
     }
 }
@@ -135,6 +143,11 @@ impl Recipe {
         super::del::DEL.with(Value::Site(site))
     }
 
+    /// What a reference holds is dropped before the failed request.
+    pub fn drop_held(name: String, births: Arc<[u32]>) -> Self {
+        super::drop_held::DROP_HELD.with(Value::Held { name, births })
+    }
+
     /// `last_use:FILE:LINE`.
     pub fn last_use(site: String) -> Self {
         super::last_use::LAST_USE.with(Value::Site(site))
@@ -185,7 +198,7 @@ impl Recipe {
         let text = match self.value {
             Value::Factor(_) => text.replace("FACTOR", &value),
             Value::Parts(_) => text.replace("PARTS", &value),
-            Value::None | Value::Site(_) => text.to_owned(),
+            Value::None | Value::Site(_) | Value::Held { .. } => text.to_owned(),
         };
         (!text.is_empty()).then_some(text)
     }

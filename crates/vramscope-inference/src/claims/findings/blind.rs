@@ -261,8 +261,8 @@ impl BlindSpot {
             Self::FewSteps { whole, needed } => format!(
                 "Growth was not looked for: {}, {needed} are needed",
                 match whole {
-                    0 => "no whole training step".to_owned(),
-                    _ => counted(whole, "whole training step"),
+                    0 => "no whole step".to_owned(),
+                    _ => counted(whole, "whole step"),
                 }
             ),
             Self::NoBackward => "Growth was not looked for: no backward pass was seen. Record \

@@ -389,7 +389,9 @@ impl Claim for NoGrad {
         let evaluation = if self.trains { "evaluation" } else { "inference" };
         // A replay knows the peak without the graphs better.
         let without = match &scene.predicted.fixes[..] {
-            [] => format!(": the peak is then about {}", self.peak_without),
+            [] if self.peak_without.0 < scene.cx.peak() => {
+                format!(": the peak is then about {}", self.peak_without)
+            }
             _ => String::new(),
         };
         let (graphs, run) = if self.is_open {
@@ -418,7 +420,8 @@ impl Claim for NoGrad {
     }
 
     fn why(&self, scene: &Scene<'_>) -> String {
-        if scene.predicted.fixes.is_empty() {
+        let saves = self.peak_without.0 < scene.cx.peak();
+        if scene.predicted.fixes.is_empty() && saves {
             format!("under torch.no_grad() the peak is about {}", self.peak_without)
         } else {
             "an output keeps the graph of its pass until the program drops it".to_owned()
