@@ -9,6 +9,7 @@ use vramscope_inference::Phase;
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Budget, filled, strides};
 use vramscope_trace::{NoStack, name_hash};
+use vramscope_units::named;
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,22 +40,14 @@ enum Place {
     Phase(Phase),
 }
 
-/// How a node is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModuleBasis {
-    /// The file beside the snapshot names it.
-    Recorded,
-    /// Call stacks show it.
-    Inferred,
-}
-
-impl ModuleBasis {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Inferred => "inferred",
-        }
+named! {
+    /// How a node is known.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ModuleBasis {
+        /// The file beside the snapshot names it.
+        Recorded = "recorded",
+        /// Call stacks show it.
+        Inferred = "inferred",
     }
 }
 
