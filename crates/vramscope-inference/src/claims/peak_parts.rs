@@ -126,14 +126,12 @@ async fn group(
     let at_peak = live.iter().copied().filter(|&i| belongs(i));
     let largest = at_peak.max_by_key(|&i| (block(i).stack != StackId::EMPTY, block(i).bytes))?;
     let mut cuts = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for (i, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            if belongs(i) {
-                cuts.push(Cut { from: b.enters, to: b.leaves, bytes: b.bytes.0 });
-            }
+    let visit = |i, b: &Block| {
+        if belongs(i) {
+            cuts.push(Cut { from: b.enters, to: b.leaves, bytes: b.bytes.0 });
         }
-    }
+    };
+    cx.trace.each_block(4, budget, visit).await;
     Some(Group { site: cx.program_frame(block(largest).stack), cuts })
 }
 

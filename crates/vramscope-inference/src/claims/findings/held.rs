@@ -165,18 +165,16 @@ async fn kept_pass(
     if usual.len() < MIN_PASS_STACKS {
         return None;
     }
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for block in &cx.trace.blocks[part] {
-            let Some((kept, brief)) = usual.get_mut(&block.stack) else { continue };
-            let from = steps.before(block.enters);
-            if steps.before(block.leaves) > from {
-                kept.insert(from);
-            } else {
-                *brief += 1;
-            }
+    let visit = |_, block: &Block| {
+        let Some((kept, brief)) = usual.get_mut(&block.stack) else { return };
+        let from = steps.before(block.enters);
+        if steps.before(block.leaves) > from {
+            kept.insert(from);
+        } else {
+            *brief += 1;
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     old.retain(|l| matches!(&usual[&l.block.stack], (kept, 2..) if kept.len() == 1));
     let of_steps = group_by_key(old.iter().map(|l| (steps.before(l.block.enters), *l)).collect());
     let sum = |all: &[Live<'_>]| all.iter().map(|l| l.block.bytes.0).sum::<u64>();

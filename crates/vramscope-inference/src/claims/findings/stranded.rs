@@ -10,10 +10,10 @@ use crate::claims::words::pool;
 use crate::evidence::{DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default};
 use crate::evidence::{Evidence, Materiality};
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
-use vramscope_trace::SegmentState;
 use vramscope_trace::Span;
 use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Block, SegmentState};
 use vramscope_units::{Bytes, EventIndex};
 
 /// What is worth a finding.
@@ -159,15 +159,12 @@ async fn unused_since(
     own.sort_by_key(|span| span.enters);
     others.sort_by_key(|span| span.enters);
     let mut free = own.iter().map(|span| span.size.0 as i64).sum::<i64>();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for index in part {
-            let block = &cx.trace.blocks[index];
-            if block.is_live_at(peak) && enters_of(index as u32).is_some() {
-                free -= cx.carving.sizes[index].0 as i64;
-            }
+    let visit = |index, block: &Block| {
+        if block.is_live_at(peak) && enters_of(index).is_some() {
+            free -= cx.carving.sizes[index as usize].0 as i64;
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     let mut best = Unused { since: peak, here: 0, elsewhere: 0 };
     let (mut least, mut elsewhere) = (free, 0);
     for slots in strides(peak as usize).collect::<Vec<_>>().into_iter().rev() {

@@ -5,8 +5,8 @@ use super::super::stranded::{Kind, main_kind};
 use crate::evidence::{DEFAULT_POOL, Materiality, pool_or_default};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
-use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{SegmentState, Span, group_by_key};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Block, SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
 /// What is worth a finding.
@@ -93,16 +93,13 @@ async fn of_stream(
             others.push(span);
         }
     }
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for index in part {
-            let block = &cx.trace.blocks[index];
-            if block.stream == kind.1 && block.enters <= slot {
-                let size = cx.carving.sizes[index].0 as i64;
-                changes.extend([(block.enters, -size), (block.leaves, size)]);
-            }
+    let visit = |index, block: &Block| {
+        if block.stream == kind.1 && block.enters <= slot {
+            let size = cx.carving.sizes[index as usize].0 as i64;
+            changes.extend([(block.enters, -size), (block.leaves, size)]);
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     budget.charge(16 * changes.len() as u64).await;
     changes.sort_unstable();
     others.sort_by_key(|span| span.enters);
