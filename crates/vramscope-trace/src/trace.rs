@@ -246,6 +246,17 @@ impl Trace {
         }
     }
 
+    /// The blocks that are live in a slot, with their indices.
+    pub async fn live_at(&self, slot: u32, budget: &mut Budget) -> Vec<(u32, &Block)> {
+        let mut live = Vec::new();
+        for part in strides(self.blocks.len()) {
+            budget.charge(part.len() as u64).await;
+            let blocks = (part.start as u32..).zip(&self.blocks[part]);
+            live.extend(blocks.filter(|(_, block)| block.is_live_at(slot)));
+        }
+        live
+    }
+
     /// The blocks that leave and enter in a range of slots, in slot order.
     pub fn changes_in(&self, slots: Range<u32>) -> &[Change] {
         self.changes.within(slots.start as usize..slots.end as usize)

@@ -8,10 +8,10 @@ use crate::steps::Steps;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use vramscope_snapshot::{Action, DeviceKind, StackId};
+use vramscope_trace::Coverage;
 use vramscope_trace::Origin;
 use vramscope_trace::named_ranges;
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{Block, Coverage};
 use vramscope_units::grouped;
 
 /// A gap in a recording that hides findings.
@@ -202,17 +202,13 @@ async fn stacks(cx: Evidence<'_>, budget: &mut Budget) -> Option<BlindSpot> {
 }
 
 async fn categories(cx: Evidence<'_>, budget: &mut Budget) -> Option<BlindSpot> {
-    let peak = cx.peak_slot();
     let (mut all, mut unknown) = (0u64, 0u64);
-    let visit = |index, block: &Block| {
-        if block.is_live_at(peak) {
-            all = all.saturating_add(block.bytes.0);
-            if cx.categories.get(index).category == Category::Unknown {
-                unknown = unknown.saturating_add(block.bytes.0);
-            }
+    for (index, block) in cx.trace.live_at(cx.peak_slot(), budget).await {
+        all = all.saturating_add(block.bytes.0);
+        if cx.categories.get(index).category == Category::Unknown {
+            unknown = unknown.saturating_add(block.bytes.0);
         }
-    };
-    cx.trace.each_block(2, budget, visit).await;
+    }
     let percent = unknown.saturating_mul(100).checked_div(all)?;
     (percent >= MIN_UNKNOWN_PERCENT).then_some(BlindSpot::NoCategories { percent })
 }

@@ -182,7 +182,7 @@ async fn graphs(
     let mut freed: Vec<(usize, Freed)> = Vec::new();
     let mut stays: Vec<Freed> = Vec::new();
     let mut before = Graph { blocks: Vec::new(), end: 0 };
-    let weights = weights(cx, budget).await;
+    let weights = cx.parameters_by_size(budget).await;
     let mut has_own_stacks = false;
     let visit = |i, block: &Block| {
         let mark = marks.of(block.stack);
@@ -197,7 +197,7 @@ async fn graphs(
         }
         // Autocast frees its copies of the weights at once.
         let is_cast =
-            mark.has(Mark::CACHED_CAST) || weights.contains(&block.bytes.0.saturating_mul(2));
+            mark.has(Mark::CACHED_CAST) || weights.contains_key(&block.bytes.0.saturating_mul(2));
         let is_inner = mark.has(Mark::MODULE) && !is_cast;
         if is_inner {
             inner.slots.push(block.enters);
@@ -258,18 +258,6 @@ async fn graphs(
         found.extend(graph(cx, stays, &inner));
     }
     found
-}
-
-/// The sizes of parameters. Autocast's copies have half of them.
-async fn weights(cx: Evidence<'_>, budget: &mut Budget) -> FxHashSet<u64> {
-    let mut sizes = FxHashSet::default();
-    let visit = |i, block: &Block| {
-        if cx.categories.get(i).category == Category::Parameter {
-            sizes.insert(block.bytes.0);
-        }
-    };
-    cx.trace.each_block(1, budget, visit).await;
-    sizes
 }
 
 /// What modules allocate: the slots, and the sums of bytes before each.

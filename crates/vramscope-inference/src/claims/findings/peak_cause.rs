@@ -114,13 +114,8 @@ fn found(
 
 /// The blocks that are live at the peak and that the window allocated, with their indices.
 async fn live_at_peak<'a>(cx: Evidence<'a>, budget: &mut Budget) -> Vec<(u32, &'a Block)> {
-    let peak = cx.peak_slot();
-    let mut live = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
-        live.extend(blocks.filter(|(_, b)| b.is_live_at(peak) && b.origin() == Origin::Alloc));
-    }
+    let mut live = cx.trace.live_at(cx.peak_slot(), budget).await;
+    live.retain(|(_, block)| block.origin() == Origin::Alloc);
     live
 }
 

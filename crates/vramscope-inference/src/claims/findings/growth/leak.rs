@@ -36,7 +36,7 @@ pub(super) async fn merged(
     if candidates.is_empty() {
         return Vec::new();
     }
-    let parameters = parameters(cx, budget).await;
+    let parameters = cx.parameters_by_size(budget).await;
     let mut leaks: Vec<Leak> = Vec::new();
     for candidate in candidates {
         budget.charge(candidate.blocks.len() as u64).await;
@@ -63,18 +63,6 @@ pub(super) async fn merged(
     }
     let activations = activations_by_step(cx, steps, budget).await;
     leaks.into_iter().map(|leak| leak.finding(cx, steps, steady, &activations)).collect()
-}
-
-/// The number of parameters of each size.
-async fn parameters(cx: Evidence<'_>, budget: &mut Budget) -> FxHashMap<u64, usize> {
-    let mut counts = FxHashMap::default();
-    let visit = |i, block: &Block| {
-        if cx.categories.get(i).category == Category::Parameter {
-            *counts.entry(block.bytes.0).or_default() += 1;
-        }
-    };
-    cx.trace.each_block(1, budget, visit).await;
-    counts
 }
 
 /// Optimizers keep at most this many tensors per parameter (Adam with `amsgrad`).
