@@ -23,7 +23,7 @@ pub(crate) mod traits;
 
 pub use materiality::Materiality;
 pub(crate) use memory_use::{
-    DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default, segments_at, slot_of_last_rise,
+    DEFAULT_POOL, is_graph_pool, pool_or_default, segments_at, slot_of_last_rise,
 };
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub(crate) use returns::{Burst, Cause, Returns, is_in_graphs};
