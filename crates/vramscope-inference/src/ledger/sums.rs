@@ -83,14 +83,9 @@ pub struct CacheGroup {
 
 /// The caches of a slot, outside of pools of graphs.
 pub(super) async fn caches(cx: Evidence<'_>, slot: u32, budget: &mut Budget) -> Vec<CacheGroup> {
-    let mut live: Vec<(StackId, u32)> = Vec::new();
-    let visit = |index, block: &Block| {
-        let is_cache = cx.categories.get(index).category == Category::Cache;
-        if is_cache && block.is_live_at(slot) {
-            live.push((cx.sites.same_line(block.stack), index));
-        }
-    };
-    cx.trace.each_block(2, budget, visit).await;
+    let live = cx.trace.live_at(slot, budget).await.into_iter();
+    let caches = live.filter(|of| cx.categories.get(of.0).category == Category::Cache);
+    let live = caches.map(|(i, block)| (cx.sites.same_line(block.stack), i)).collect();
     let group = |(stack, blocks): (StackId, Vec<u32>)| {
         let sizes = || blocks.iter().map(|&index| cx.carving.sizes[index as usize]);
         let enters = || blocks.iter().map(|&index| cx.trace.blocks[index as usize].enters);
@@ -129,15 +124,12 @@ pub(crate) async fn workspaces(
     slot: u32,
     budget: &mut Budget,
 ) -> Vec<WorkspaceOfStream> {
-    let mut live: Vec<(StreamId, (u64, bool))> = Vec::new();
-    let visit = |index, block: &Block| {
-        let is_workspace = cx.categories.get(index).category == Category::Workspace;
-        if is_workspace && block.is_live_at(slot) {
-            let is_graph = memory.contains(index);
-            live.push((block.stream, (cx.carving.sizes[index as usize].0, is_graph)));
-        }
-    };
-    cx.trace.each_block(2, budget, visit).await;
+    let live = cx.trace.live_at(slot, budget).await.into_iter();
+    let workspaces = live.filter(|of| cx.categories.get(of.0).category == Category::Workspace);
+    let sizes = &cx.carving.sizes;
+    let live = workspaces
+        .map(|(i, block)| (block.stream, (sizes[i as usize].0, memory.contains(i))))
+        .collect();
     let of_stream = |(stream, blocks): (StreamId, Vec<(u64, bool)>)| WorkspaceOfStream {
         stream,
         blocks: blocks.len() as u32,
