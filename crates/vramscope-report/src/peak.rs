@@ -259,6 +259,24 @@ async fn whole<'a>(
     Peak { step, phase, place, around, sites, sites_omitted, streams, pools, ..peak }
 }
 
+/// The live blocks of a slot with their bytes in a band; none of a band without a measure.
+async fn live_in(
+    target: Target<'_>,
+    band: BandKind,
+    slot: u32,
+    budget: &mut Budget,
+) -> Vec<(u32, u64)> {
+    let mut live = Vec::new();
+    let Some(measure) = band.measure(slot) else { return live };
+    let (trace, carving) = (target.trace(), target.entry.carving(target.index));
+    for part in strides(trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
+        live.extend(weights.filter(|&(_, bytes)| bytes > 0));
+    }
+    live
+}
+
 /// The id of a pool, and the kind of its segments.
 type PoolKey = (Option<[u64; 2]>, &'static str);
 
@@ -269,14 +287,8 @@ async fn streams_and_pools(
     slot: u32,
     budget: &mut Budget,
 ) -> (Vec<StreamShare>, Vec<PoolShare>) {
-    let Some(measure) = band.measure(slot) else { return (Vec::new(), Vec::new()) };
-    let (trace, carving) = (target.trace(), target.entry.carving(target.index));
-    let mut live: Vec<(u32, u64)> = Vec::new();
-    for part in strides(trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
-        live.extend(weights.filter(|&(_, bytes)| bytes > 0));
-    }
+    let trace = target.trace();
+    let live = live_in(target, band, slot, budget).await;
     let places = BlockPlaces::of(target, live.iter().map(|of| of.0).collect(), budget).await;
     let mut streams: BTreeMap<i64, (u64, u32)> = BTreeMap::new();
     let mut pools: BTreeMap<PoolKey, (u64, u32)> = BTreeMap::new();
@@ -326,14 +338,7 @@ async fn at_slot<'a>(
         None => reserved_by_stack(trace, &carving.segments, slot),
     };
     let shares = merge_same_lines(shares, &entry.sites);
-    let mut live: Vec<(u32, u64)> = Vec::new();
-    if let Some(measure) = band.measure(slot) {
-        for part in strides(trace.blocks.len()) {
-            budget.charge(2 * part.len() as u64).await;
-            let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
-            live.extend(weights.filter(|&(_, bytes)| bytes > 0));
-        }
-    }
+    let live = live_in(target, band, slot, budget).await;
     let shown = top.unwrap_or(shares.len()).min(shares.len());
     let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
     // Categories of the blocks of each row.

@@ -1,6 +1,7 @@
 //! The kinds of findings and their names: one list.
 
 use serde::{Deserialize, Serialize};
+use vramscope_units::named;
 
 /// What a finding is about. Findings of two ranks about one thing are one finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ macro_rules! all_findings {
             Reserved: "reserved", "Reserved, not needed", Device => [
                 Reserved(Box<super::reserved::ReservedPeak>)
             ];
-            /// Free memory in a pool or of a stream that the requests in need cannot use.
+            /// Free memory in a pool that the requests in need cannot use.
             StrandedPool: "stranded_pool", "Stranded pool", Id => [
                 StrandedPool(super::stranded::StrandedPool),
                 GraphPools(super::graph_pools::GraphPools)
@@ -120,27 +121,18 @@ impl FindingKind {
     }
 }
 
-/// How the numbers of a finding were obtained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Basis {
-    /// The file has them.
-    Recorded,
-    /// They follow from the file without a guess.
-    Exact,
-    /// They rest on a guess that the finding names.
-    Estimate,
-}
-
-impl Basis {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Exact => "exact",
-            Self::Estimate => "estimate",
-        }
+named! {
+    /// How the numbers of a finding were obtained.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Basis {
+        /// The file has them.
+        Recorded = "recorded",
+        /// They follow from the file without a guess.
+        Exact = "exact",
+        /// They rest on a guess that the finding names.
+        Estimate = "estimate",
     }
 }

@@ -15,26 +15,18 @@ pub use markdown::markdown;
 pub use text::{Paint, Span, cut_middle, plain_text, text};
 
 use vramscope_inference::{FindingId, Severity};
+use vramscope_units::named;
 
-/// How much something matters: the word before a headline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// High severity.
-    Error,
-    /// Medium severity.
-    Warning,
-    /// Low severity.
-    Note,
-}
-
-impl Level {
-    /// The word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
+named! {
+    /// How much something matters: the word before a headline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Level {
+        /// High severity.
+        Error = "error",
+        /// Medium severity.
+        Warning = "warning",
+        /// Low severity.
+        Note = "note",
     }
 }
 

@@ -292,7 +292,7 @@ impl Change<'_> {
 
     fn declined(&self, target: Target<'_>, rest: Rest, why: Declined) -> ScenarioRecord {
         let has = self.recipes.iter().find_map(|recipe| self.has_it(target, recipe));
-        let declined = has.unwrap_or_else(|| why_declined(why).to_owned());
+        let declined = has.unwrap_or_else(|| why.words().to_owned());
         ScenarioRecord { declined: Some(declined), ..self.empty(target, rest) }
     }
 
@@ -360,31 +360,5 @@ impl Change<'_> {
             self.has_it(target, recipe).or_else(|| found(recipe, applied))
         };
         self.recipes.iter().zip(applied).filter_map(of).collect()
-    }
-}
-
-/// Why a recipe has no prediction, in words.
-pub(crate) fn why_declined(why: Declined) -> &'static str {
-    match why {
-        Declined::NoPass => "no forward pass with a backward pass was found",
-        Declined::NothingKept => "nothing is kept for a backward pass",
-        Declined::NothingRepeats => "no call site runs the blocks of the model",
-        Declined::NoTokens => "the number of tokens is not known",
-        Declined::NoLogits => "no logits were found",
-        Declined::NoUpcast => "the logits are not copied to 32 bits",
-        Declined::NoMaps => "no softmax of attention is in the call stacks",
-        Declined::NoStates => "the optimizer keeps no state",
-        Declined::NoEvaluation => "no evaluation was found",
-        Declined::NoGraph => "no evaluation keeps a graph",
-        Declined::NoSite => "nothing is allocated at this line",
-        Declined::NotFp32 => "the parameters are not in 32 bits",
-        Declined::NoGradients => "no backward pass makes gradients",
-        Declined::NoAutocast => "autocast is off",
-        Declined::NotTraced => "no step was traced: record with --use-step",
-        Declined::NothingGrows => "nothing grows with the batch",
-        Declined::NoFailedPass => "no request failed in a forward pass",
-        Declined::KeptForBackward => "backward needs what the failed function makes",
-        Declined::HadIt => "nothing would change",
-        Declined::NotPredicted => "sizes do not tell what it does",
     }
 }

@@ -56,6 +56,7 @@ use edit_at::Line;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use vramscope_snapshot::FrameId;
+use vramscope_units::named;
 
 /// All changes. Those of one cost are in the order in which they are tried after a failure: the
 /// least first.
@@ -93,34 +94,23 @@ pub static CHANGES: &[&Change] = &[
     &sequence::SEQUENCE,
 ];
 
-/// What a change costs, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Cost {
-    /// An environment variable.
-    Setting,
-    /// A line of the program, without a loss.
-    Edit,
-    /// Computing time.
-    Time,
-    /// Precision of numbers.
-    Precision,
-    /// A smaller batch: other results, or more steps.
-    Batch,
-}
-
-impl Cost {
-    /// The cost in a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Setting => "setting",
-            Self::Edit => "edit",
-            Self::Time => "time",
-            Self::Precision => "precision",
-            Self::Batch => "batch",
-        }
+named! {
+    /// What a change costs, least first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Cost {
+        /// An environment variable.
+        Setting = "setting",
+        /// A line of the program, without a loss.
+        Edit = "edit",
+        /// Computing time.
+        Time = "time",
+        /// Precision of numbers.
+        Precision = "precision",
+        /// A smaller batch: other results, or more steps.
+        Batch = "batch",
     }
 }
 

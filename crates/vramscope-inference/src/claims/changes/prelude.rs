@@ -10,7 +10,12 @@ pub(super) use crate::category::Category;
 pub(super) use crate::evidence::Evidence;
 pub(super) use crate::evidence::Run;
 pub(super) use crate::evidence::marks::Mark;
+use crate::evidence::optimizer::WHAT;
 pub(super) use crate::recipes::facts::{Facts, Pass};
 pub(super) use crate::recipes::lives::{Life, Lives};
 pub(super) use crate::recipes::{Applied, Declined};
 pub(super) use crate::step_phases::StepPhase;
+
+/// Fields that changes of the optimizer have alike.
+pub(super) const OF_OPTIMIZER: Change =
+    Change { group: Group::Optimizer, line: Line::Optimizer, what: WHAT, ..Change::PLAIN };
