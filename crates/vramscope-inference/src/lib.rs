@@ -30,7 +30,7 @@ pub use claims::changes::{
 pub use claims::findings::{
     Aftermath, AlgorithmSearch, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle, DeadAtPeak,
     Facts, Finding, GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, NoGrad,
-    OomStory, OutOfReach, Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth,
+    OnePiece, OomStory, OutOfReach, Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth,
     RankSkew, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool, Verdict,
     blind_spots, findings, rank_skew, rank_why, rank_words,
 };

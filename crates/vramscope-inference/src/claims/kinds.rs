@@ -38,6 +38,11 @@ macro_rules! all_findings {
             /// Autograd graphs that no backward pass uses: evaluation or inference without
             /// `no_grad`.
             NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
+            /// A checkpointed piece with all blocks of the model, which backward computes again at
+            /// once.
+            OnePiece: "one_piece", "One checkpointed piece", Blocks => [
+                OnePiece(super::one_piece::OnePiece)
+            ];
             /// What alone sets the peak: one step, the making of the model, an evaluation, results
             /// of each pass.
             PeakCause: "peak_cause", "Cause of the peak", Blocks => [

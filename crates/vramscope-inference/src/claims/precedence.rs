@@ -13,6 +13,7 @@ use vramscope_snapshot::StackId;
 pub(crate) enum Detector {
     Growth,
     NoGrad,
+    OnePiece,
     Cycle,
     GradientsHeld,
     HeldTooLong,

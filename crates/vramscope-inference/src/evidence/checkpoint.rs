@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::marks::Mark;
+use super::one_piece::one_piece;
 use super::stacks::Place;
 use crate::claims::changes::{Enabled, Proof};
 use crate::recipes::facts::{Pass, logits};
@@ -100,7 +101,9 @@ fn count(run: Run<'_>, pass: &Pass, of: &mut Calls) {
         let within = inner.map_or(frames, |at| &frames[..at]);
         let is_of = |&frame: &FrameId| of.places.contains(&run.lives.stacks.place(frame));
         let Some(body) = within.iter().rposition(is_of) else { continue };
+        // One line can make several results of a block, of unlike sizes.
         let mut hasher = FxHasher::default();
+        life.bytes.hash(&mut hasher);
         for &frame in &frames[..=body] {
             run.lives.stacks.place(frame).hash(&mut hasher);
         }
@@ -150,10 +153,11 @@ pub(crate) fn is_on(run: Run<'_>) -> Option<(Enabled, Proof)> {
         let count = run.training().count() as u32;
         return is_off.then(|| (Enabled::Off, Proof { count, ..Proof::default() }));
     };
+    let piece = one_piece(run.cx, &run.lives.stacks.marks, pass);
     let state = match most.count {
         // It is called, and nothing is computed again.
         _ if blocks == 0 && pass.backward.is_some() => Enabled::Off,
-        count if count < most.of => Enabled::Partly,
+        count if count < most.of || piece.is_some() => Enabled::Partly,
         _ => Enabled::On,
     };
     let proof = Proof {
@@ -163,6 +167,7 @@ pub(crate) fn is_on(run: Run<'_>) -> Option<(Enabled, Proof)> {
         count: most.count,
         of: most.of,
         bytes,
+        at_once: piece.map_or(0, |piece| piece.blocks),
     };
     Some((state, proof))
 }
@@ -178,7 +183,7 @@ pub(crate) fn is_loss_in_parts(run: Run<'_>) -> Option<(Enabled, Proof)> {
             count: most.count,
             of: most.of,
             bytes: most.largest,
-            other: None,
+            ..Proof::default()
         };
         return Some((Enabled::On, proof));
     }
