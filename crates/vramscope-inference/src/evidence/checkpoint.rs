@@ -101,9 +101,7 @@ fn count(run: Run<'_>, pass: &Pass, of: &mut Calls) {
         let within = inner.map_or(frames, |at| &frames[..at]);
         let is_of = |&frame: &FrameId| of.places.contains(&run.lives.stacks.place(frame));
         let Some(body) = within.iter().rposition(is_of) else { continue };
-        // One line can make several results of a block, of unlike sizes.
         let mut hasher = FxHasher::default();
-        life.bytes.hash(&mut hasher);
         for &frame in &frames[..=body] {
             run.lives.stacks.place(frame).hash(&mut hasher);
         }
@@ -118,7 +116,9 @@ fn count(run: Run<'_>, pass: &Pass, of: &mut Calls) {
     of.of = times(&all).max(of.count);
 }
 
-/// How often a function ran that made these blocks: how often most of its stacks come again.
+/// How often a function ran that made these blocks: how often most of its stacks come again. A
+/// stack can come several times in one run. The first one begins a run, where its count divides that
+/// of the others.
 fn times(stacks: &[u64]) -> u32 {
     let mut starts: BTreeMap<u64, u32> = BTreeMap::new();
     let mut last = None;
@@ -128,11 +128,14 @@ fn times(stacks: &[u64]) -> u32 {
         }
         last = Some(stack);
     }
+    let first = stacks.first().map_or(0, |first| starts[first]);
     let mut with: BTreeMap<u32, u32> = BTreeMap::new();
     for count in starts.into_values() {
         *with.entry(count).or_default() += 1;
     }
-    with.into_iter().max_by_key(|&(count, stacks)| (stacks, count)).map_or(0, |most| most.0)
+    let most = with.into_iter().max_by_key(|&(count, stacks)| (stacks, count));
+    let most = most.map_or(0, |most| most.0);
+    if first > 1 && most % first == 0 { first } else { most }
 }
 
 /// Whether the blocks of the model are computed again in backward.

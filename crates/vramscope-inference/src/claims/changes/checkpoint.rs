@@ -68,7 +68,7 @@ fn proof(state: Enabled, words: &ProofWords) -> String {
         let passes = words.counted("backward pass");
         return format!("no block of the model is computed again in {passes}");
     }
-    if words.at_once > 0 {
+    if words.at_once > 0 && state == Enabled::Partly {
         let blocks = grouped(words.at_once.into());
         return format!(
             "one checkpointed piece{at} has all {blocks} blocks, backward computes {bytes} again \

@@ -4,7 +4,7 @@
 //! into a bucket, reduced there and copied back. The buckets stay through all steps.
 
 use crate::category::Category;
-use crate::claims::found::{Common, Found, parts};
+use crate::claims::found::{Common, Found, Part, parts};
 use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
@@ -57,36 +57,32 @@ pub(super) async fn buckets(cx: Evidence<'_>, budget: &mut Budget) -> Option<Fou
                     of_step += if is_there { block.bytes.0 } else { 0 };
                     let event = block.alloc_event().map(|event| event.0);
                     gradients.extend(event.filter(|_| is_there));
-                    cuts.push(Cut {
-                        from: block.enters,
-                        to: block.leaves,
-                        bytes: block.bytes.0,
-                    });
+                    cuts.push(Cut { from: block.enters, to: block.leaves, bytes: block.bytes.0 });
                 }
                 _ => {}
             }
         }
     }
-    let of_buckets: u64 = copies.iter().map(|copy| copy.1).sum();
-    let are_alike = of_buckets.abs_diff(of_step) * 100 <= of_step * MAX_DIFFERENCE_PERCENT;
-    if !are_alike || copies.len() > gradients.len() || !copies.iter().all(|c| is_of_ddp(cx, c.0)) {
-        return None;
-    }
+    // The first buckets can stay beside those in their final order.
+    let are_alike = |set: &&Part| {
+        set.bytes.0.abs_diff(of_step) * 100 <= of_step * MAX_DIFFERENCE_PERCENT
+            && set.blocks as usize <= gradients.len()
+            && is_of_ddp(cx, set.stack)
+    };
+    let sets = parts(copies);
+    let set = *sets.iter().filter(|set| set.bytes.0 > 0).find(are_alike)?;
+    let of_buckets = set.bytes.0;
     let saved = saving(cx, &cuts, budget).await.bytes.min(of_step);
     if !WORTH.is_met(saved, cx.peak()) {
         return None;
     }
-    let facts = Buckets {
-        buckets: Bytes(of_buckets),
-        gradients: Bytes(of_step),
-        saving: Bytes(saved),
-    };
-    let count = copies.len() as u32;
+    let facts =
+        Buckets { buckets: Bytes(of_buckets), gradients: Bytes(of_step), saving: Bytes(saved) };
     Some(
         Common {
             basis: Basis::Exact,
-            blocks: count,
-            parts: parts(copies),
+            blocks: set.blocks,
+            parts: vec![set],
             ..cx.found(FindingKind::Buckets, "ddp", of_buckets, saved, gradients)
         }
         .with(facts),

@@ -72,11 +72,8 @@ pub(super) async fn gathered(
     if !WORTH.is_met(saved, cx.peak()) {
         return None;
     }
-    let facts = Gathered {
-        kept: Bytes(left.bytes),
-        layers: left.layers.len(),
-        saving: Bytes(saved),
-    };
+    let facts =
+        Gathered { kept: Bytes(left.bytes), layers: left.layers.len(), saving: Bytes(saved) };
     let blocks = || left.layers.iter().flatten().map(|&index| &cx.trace.blocks[index as usize]);
     let parts = parts(blocks().map(|block| (block.stack, block.bytes.0)));
     let what = cx.hash(parts.first()?.stack);
@@ -103,10 +100,13 @@ fn left(cx: Evidence<'_>, marks: &Marks, pass: &Pass, gathers: &[u32]) -> Option
         gathers.iter().copied().filter(move |&index| (begin..end).contains(&born(index)))
     };
     let bytes = |of: &mut dyn Iterator<Item = u32>| -> u64 { of.map(|i| block(i).bytes.0).sum() };
+    // The first layer's can be freed when backward is over.
+    let later = cx.passes.all.iter().map(|next| next.begin).find(|&begin| begin > pass.begin);
+    let over = later.unwrap_or(f64::from(cx.trace.slots()));
     let kept: Vec<u32> = made(pass.begin, pass.end)
         .filter(|&index| {
             let freed = f64::from(block(index).leaves) - 1.0;
-            freed > backward.begin && freed <= backward.end + 1.0
+            freed > backward.begin && freed < over
         })
         .collect();
     let bytes_kept = bytes(&mut kept.iter().copied());

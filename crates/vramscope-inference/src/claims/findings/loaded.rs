@@ -87,8 +87,7 @@ pub(super) async fn loaded(
     };
     let is_most = |part: u64, whole: u64| part * 100 >= whole * MIN_PERCENT;
     let are_weights = is_most(twins, all) && (!cx.trains() || is_most(states, twins));
-    let have_states =
-        sum(&|of| of.weights.min(of.loaded.len() as u64 / WITH_STATES)) * WITH_STATES;
+    let have_states = sum(&|of| of.weights.min(of.loaded.len() as u64 / WITH_STATES)) * WITH_STATES;
     if all == 0 || !(are_weights || is_most(have_states, all) && states == 0) {
         return None;
     }

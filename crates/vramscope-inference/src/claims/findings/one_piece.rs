@@ -89,7 +89,8 @@ pub(super) async fn in_one_piece(
 /// when backward is done with the block that follows. Its last one is the input of that, and stays.
 fn one_by_one(cx: Evidence<'_>, piece: &Piece) -> Vec<Cut> {
     let block = |index: u32| &cx.trace.blocks[index as usize];
-    let of = |number: u32| piece.kept.iter().filter(move |kept| kept.1 == number).map(|kept| kept.0);
+    let of =
+        |number: u32| piece.kept.iter().filter(move |kept| kept.1 == number).map(|kept| kept.0);
     let mut cuts = Vec::new();
     for number in 0..piece.blocks - 1 {
         let next = of(number + 1).max_by_key(|&index| block(index).bytes);

@@ -136,8 +136,7 @@ fn lookups(cx: Evidence<'_>, marks: &Marks, pass: &Pass) -> Vec<u64> {
         let mut frames = cx.snapshot.stack(stack);
         frames.any(|frame| cx.snapshot.text(frame.name).contains("embedding_bag"))
     };
-    let looks_up =
-        |stack: StackId| marks.of(stack).has(Mark::EMBEDDING) && !is_bag(stack);
+    let looks_up = |stack: StackId| marks.of(stack).has(Mark::EMBEDDING) && !is_bag(stack);
     made.filter(|block| looks_up(block.stack)).map(|block| block.bytes.0).collect()
 }
 
@@ -145,15 +144,15 @@ fn lookups(cx: Evidence<'_>, marks: &Marks, pass: &Pass) -> Vec<u64> {
 fn gradients(cx: Evidence<'_>, pass: &Pass) -> Vec<u64> {
     let Some(backward) = pass.backward else { return Vec::new() };
     let made = made(cx, backward.begin, backward.end);
-    let is_gradient = |&index: &usize| cx.categories.get(index as u32).category == Category::Gradient;
+    let is_gradient =
+        |&index: &usize| cx.categories.get(index as u32).category == Category::Gradient;
     made.filter(is_gradient).map(|index| cx.trace.blocks[index].bytes.0).collect()
 }
 
 /// The blocks that are made between two events.
 fn made(cx: Evidence<'_>, begin: f64, end: f64) -> Range<usize> {
-    let born = |event: f64| {
-        cx.trace.blocks.partition_point(|block| f64::from(block.enters) - 1.0 < event)
-    };
+    let born =
+        |event: f64| cx.trace.blocks.partition_point(|block| f64::from(block.enters) - 1.0 < event);
     born(begin)..born(end)
 }
 
