@@ -117,8 +117,8 @@ fn count(run: Run<'_>, pass: &Pass, of: &mut Calls) {
 }
 
 /// How often a function ran that made these blocks: how often most of its stacks come again. A
-/// stack can come several times in one run. The first one begins a run, where its count divides that
-/// of the others.
+/// stack can come several times in one run. The first one begins a run, where its count divides
+/// that of the others.
 fn times(stacks: &[u64]) -> u32 {
     let mut starts: BTreeMap<u64, u32> = BTreeMap::new();
     let mut last = None;

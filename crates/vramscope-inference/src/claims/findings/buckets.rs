@@ -91,8 +91,10 @@ pub(super) async fn buckets(cx: Evidence<'_>, budget: &mut Budget) -> Option<Fou
 
 /// Whether the module of data parallelism makes a block: the action names its option.
 fn is_of_ddp(cx: Evidence<'_>, stack: StackId) -> bool {
-    let file = |frame: vramscope_snapshot::Frame| cx.snapshot.text(frame.file).replace('\\', "/");
-    cx.snapshot.stack(stack).any(|frame| file(frame).ends_with("/torch/nn/parallel/distributed.py"))
+    cx.snapshot.stack(stack).any(|frame| {
+        let file = cx.snapshot.text(frame.file).replace('\\', "/");
+        file.ends_with("/torch/nn/parallel/distributed.py")
+    })
 }
 
 impl Claim for Buckets {
@@ -104,8 +106,8 @@ impl Claim for Buckets {
                 .text(format_args!(": {buckets}")),
             text: format!(
                 "The buckets in which DistributedDataParallel reduces gradients have {buckets}, \
-                 and the gradients of a step have {gradients} beside them. The buckets stay through \
-                 all steps. With gradients as views of the buckets the peak is {saving} lower."
+                 and the gradients of a step have {gradients} beside them. The buckets stay \
+                 through all steps. With gradients as views of the buckets the peak is {saving} lower."
             ),
             action: "Pass gradient_as_bucket_view=True to DistributedDataParallel: gradients lie \
                      in the buckets then."

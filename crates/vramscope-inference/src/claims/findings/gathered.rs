@@ -157,9 +157,9 @@ impl Claim for Gathered {
                 .text(": ")
                 .event(kept, scene.first_event()),
             text: format!(
-                "Forward gathers the weights of {layers} layers from all ranks and keeps them until \
-                 backward: {kept}. Backward gathers nothing again. If each layer frees them after \
-                 forward, the peak is {saving} lower."
+                "Forward gathers the weights of {layers} layers from all ranks and keeps them \
+                 until backward: {kept}. Backward gathers nothing again. If each layer frees them \
+                 after forward, the peak is {saving} lower."
             ),
             action: "Call fully_shard(layer, reshard_after_forward=True) for each layer, or use \
                      ShardingStrategy.FULL_SHARD (ZeRO stage 3). Backward gathers each layer again."

@@ -46,8 +46,9 @@ struct OfSize {
 /// The finding about a checkpoint, if the peak has its tensors and beside them as many weights
 /// that were not loaded.
 ///
-/// The loaded tensors can be the weights themselves, or the states of an optimizer. So other weights
-/// are as large, and the optimizer makes states of its own. Or there are three for each weight.
+/// The loaded tensors can be the weights themselves, or the states of an optimizer. So other
+/// weights are as large, and the optimizer makes states of its own. Or there are three for each
+/// weight.
 pub(super) async fn loaded(
     cx: Evidence<'_>,
     marks: &Marks,

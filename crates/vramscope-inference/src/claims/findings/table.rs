@@ -165,7 +165,8 @@ impl Claim for Table {
             text: format!(
                 "Gradients and moments of the embedding tables ({tables}) hold {at_peak} at the \
                  peak: each is as large as its table. A step reads rows of {read} at most; the \
-                 largest table has {largest}. With sparse gradients the peak is at least {saving} lower."
+                 largest table has {largest}. With sparse gradients the peak is at least \
+                 {saving} lower."
             ),
             action: "Use nn.Embedding(..., sparse=True) with torch.optim.SparseAdam. Or keep on \
                      the device only the rows that are used."
