@@ -107,7 +107,8 @@ impl Claim for Buckets {
             text: format!(
                 "The buckets in which DistributedDataParallel reduces gradients have {buckets}, \
                  and the gradients of a step have {gradients} beside them. The buckets stay \
-                 through all steps. With gradients as views of the buckets the peak is {saving} lower."
+                 through all steps. With gradients as views of the buckets the peak is {saving} \
+                 lower."
             ),
             action: "Pass gradient_as_bucket_view=True to DistributedDataParallel: gradients lie \
                      in the buckets then."
