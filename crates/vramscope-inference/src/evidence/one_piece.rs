@@ -4,6 +4,7 @@ use super::Evidence;
 use super::marks::{Mark, Marks};
 use super::passes::Pass;
 use rustc_hash::{FxHashMap, FxHasher};
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::is_python;
@@ -90,8 +91,8 @@ pub(crate) fn one_piece(cx: Evidence<'_>, marks: &Marks, pass: &Pass) -> Option<
             caller = caller.or_else(|| calls_checkpoint(cx, marks, block.stack));
         }
     }
-    let mut seen: FxHashMap<Request, u32> = FxHashMap::default();
-    let (mut counts, mut whole, mut made_again) = (FxHashMap::<u32, u64>::default(), 0, 0);
+    let mut seen: BTreeMap<Request, u32> = BTreeMap::new();
+    let (mut counts, mut whole, mut made_again) = (BTreeMap::<u32, u64>::new(), 0, 0);
     let mut numbered = Vec::new();
     for &index in &of_piece {
         let Some(request) = request(index) else { continue };

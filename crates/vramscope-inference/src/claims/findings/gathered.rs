@@ -9,6 +9,7 @@ use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::passes::Pass;
 use crate::evidence::{Cut, Evidence, Materiality, saving};
+use vramscope_trace::Block;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, grouped};
 
@@ -77,7 +78,7 @@ pub(super) async fn gathered(
     let blocks = || left.layers.iter().flatten().map(|&index| &cx.trace.blocks[index as usize]);
     let parts = parts(blocks().map(|block| (block.stack, block.bytes.0)));
     let what = cx.hash(parts.first()?.stack);
-    let events = blocks().filter_map(|block| block.alloc_event()).map(|event| event.0).collect();
+    let events = blocks().filter_map(Block::alloc_event).map(|event| event.0).collect();
     Some(
         Common {
             step: peak.checked_sub(1).and_then(|event| cx.step_at(event)),

@@ -7,7 +7,7 @@ use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Words};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::{Cut, Evidence, Materiality, saving};
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::Bytes;
 
@@ -56,7 +56,7 @@ pub(super) async fn loaded(
 ) -> Option<Found<Loaded>> {
     let peak = cx.peak_slot();
     let first = cx.passes.all.first()?.begin;
-    let mut sizes: FxHashMap<u64, OfSize> = FxHashMap::default();
+    let mut sizes: BTreeMap<u64, OfSize> = BTreeMap::new();
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
@@ -82,10 +82,8 @@ pub(super) async fn loaded(
     // A module can lay its weights into one block.
     let (weights, states) = (sum(&|of| of.weights), sum(&|of| of.states));
     let are_as_large = weights.abs_diff(all) * 100 <= all * MAX_DIFFERENCE_PERCENT;
-    let twins = match are_as_large {
-        true => all,
-        false => sum(&|of| of.weights.min(of.loaded.len() as u64)),
-    };
+    let with_twin = || sum(&|of| of.weights.min(of.loaded.len() as u64));
+    let twins = if are_as_large { all } else { with_twin() };
     let is_most = |part: u64, whole: u64| part * 100 >= whole * MIN_PERCENT;
     let are_weights = is_most(twins, all) && (!cx.trains() || is_most(states, twins));
     let have_states = sum(&|of| of.weights.min(of.loaded.len() as u64 / WITH_STATES)) * WITH_STATES;

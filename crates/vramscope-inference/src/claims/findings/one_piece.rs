@@ -95,7 +95,7 @@ fn one_by_one(cx: Evidence<'_>, piece: &Piece) -> Vec<Cut> {
     for number in 0..piece.blocks - 1 {
         let next = of(number + 1).max_by_key(|&index| block(index).bytes);
         let Some(done) = next.map(|index| block(index).leaves) else { continue };
-        let last = of(number).last();
+        let last = of(number).next_back();
         for index in of(number).filter(|&index| Some(index) != last) {
             let own = block(index);
             cuts.push(Cut { from: own.enters, to: own.leaves.min(done), bytes: own.bytes.0 });

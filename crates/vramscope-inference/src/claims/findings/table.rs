@@ -10,6 +10,7 @@ use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::passes::Pass;
 use crate::evidence::{Cut, Evidence, Materiality, saving};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, strides};
@@ -71,7 +72,7 @@ pub(super) async fn tables(
     // Forward reads tables first, so backward makes their gradients last.
     let last = &gradients[gradients.len().saturating_sub(lookups.len())..];
     let count = |all: &[u64], bytes| all.iter().filter(|&&of| of == bytes).count();
-    let mut counts: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for &bytes in last.iter().filter(|&&bytes| TABLE.is_met(bytes, cx.peak())) {
         *counts.entry(bytes).or_default() += 1;
     }
@@ -84,7 +85,7 @@ pub(super) async fn tables(
             && of(&states, bytes) >= MOMENTS * of_size
             && bytes >= largest_read * MIN_TIMES_READ
     });
-    let largest = counts.keys().copied().max()?;
+    let largest = counts.keys().copied().next_back()?;
     let (mut live, mut cuts) = (Vec::new(), Vec::new());
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
