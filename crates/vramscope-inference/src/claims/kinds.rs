@@ -39,6 +39,21 @@ macro_rules! all_findings {
             /// Autograd graphs that no backward pass uses: evaluation or inference without
             /// `no_grad`.
             NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
+            /// A checkpointed piece with all blocks of the model, which backward computes again at
+            /// once.
+            OnePiece: "one_piece", "One checkpointed piece", Blocks => [
+                OnePiece(super::one_piece::OnePiece)
+            ];
+            /// Buckets of data parallelism that are a second copy of all gradients.
+            Buckets: "buckets", "Gradients twice", Blocks => [Buckets(super::buckets::Buckets)];
+            /// Weights of all ranks that stay after forward.
+            Gathered: "gathered", "Gathered weights", Blocks => [
+                Gathered(super::gathered::Gathered)
+            ];
+            /// A checkpoint on the device beside the weights that were set from it.
+            Loaded: "loaded", "Loaded twice", Blocks => [Loaded(super::loaded::Loaded)];
+            /// Dense gradients and moments of tables of which few rows are read.
+            Table: "table", "Dense table", Blocks => [Table(super::table::Table)];
             /// What alone sets the peak: one step, the making of the model, an evaluation, results
             /// of each pass.
             PeakCause: "peak_cause", "Cause of the peak", Blocks => [

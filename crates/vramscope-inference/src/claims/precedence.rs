@@ -13,6 +13,11 @@ use vramscope_snapshot::StackId;
 pub(crate) enum Detector {
     Growth,
     NoGrad,
+    OnePiece,
+    Gathered,
+    Loaded,
+    Table,
+    Buckets,
     Cycle,
     GradientsHeld,
     HeldTooLong,
@@ -74,6 +79,7 @@ const RULES: &[Rule] = &{
             when: Some(makes_the_peak),
             ..rule(D::NoGrad, All, D::PeakEvaluation, "graphs of an evaluation are not its results")
         },
+        rule(D::Buckets, All, D::GradientsHeld, "gradients in buckets stay on purpose"),
         rule(D::PeakEvaluation, All, D::PeakBuilding, "one moment sets the peak"),
         rule(D::PeakEvaluation, All, D::PeakStep, "one moment sets the peak"),
         rule(D::PeakBuilding, All, D::PeakStep, "one moment sets the peak"),

@@ -11,15 +11,19 @@
 //! [`Claim`]: super::scene::Claim
 
 mod blind;
+mod buckets;
 mod churn;
 mod cycle;
 mod dead;
 pub(super) mod facts;
+mod gathered;
 mod gradients;
 mod graph_pools;
 mod growth;
 mod held;
+mod loaded;
 mod no_grad;
+mod one_piece;
 pub(super) mod oom;
 mod peak_cause;
 mod pending;
@@ -27,17 +31,22 @@ mod pinned;
 mod ranks;
 mod reserved;
 mod stranded;
+mod table;
 
 pub use blind::{BlindSpot, Overrun, blind_spots};
+pub use buckets::Buckets;
 pub use churn::{AlgorithmSearch, SegmentChurn};
 pub use cycle::Cycle;
 pub use dead::DeadAtPeak;
 pub use facts::{Facts, Finding};
+pub use gathered::Gathered;
 pub use gradients::GradientsHeld;
 pub use graph_pools::{GraphPools, PoolGrowth};
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
+pub use loaded::Loaded;
 pub use no_grad::NoGrad;
+pub use one_piece::OnePiece;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
@@ -45,6 +54,7 @@ pub use pinned::{Pinned, PinnedCause};
 pub use ranks::{RankSkew, SkewCause, SkewSite, rank_skew, rank_why, rank_words};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
+pub use table::Table;
 
 use super::precedence::{Detector, Floor};
 use crate::evidence::marks::Marks;
@@ -87,9 +97,16 @@ async fn of_program(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     floor.add(D::Growth, growth::growth(cx, budget).await);
     let taken = floor.taken(D::NoGrad);
     floor.add(D::NoGrad, no_grad::no_grad(cx, &marks, &taken, budget).await);
+    floor.add(D::OnePiece, one_piece::in_one_piece(cx, &marks, budget).await);
+    floor.add(D::Gathered, gathered::gathered(cx, &marks, budget).await);
+    floor.add(D::Loaded, loaded::loaded(cx, &marks, budget).await);
+    floor.add(D::Table, table::tables(cx, &marks, budget).await);
+    floor.add(D::Buckets, buckets::buckets(cx, budget).await);
     floor.add(D::Cycle, cycle::cycle(cx, budget).await);
-    let taken = floor.taken(D::GradientsHeld);
-    floor.add(D::GradientsHeld, gradients::gradients_held(cx, &taken, budget).await);
+    if floor.may_speak(D::GradientsHeld) {
+        let taken = floor.taken(D::GradientsHeld);
+        floor.add(D::GradientsHeld, gradients::gradients_held(cx, &taken, budget).await);
+    }
     let taken = floor.taken(D::HeldTooLong);
     floor.add(D::HeldTooLong, held::held_too_long(cx, &taken, budget).await);
     if floor.may_speak(D::PeakEvaluation) {
