@@ -24,8 +24,8 @@ pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
 pub use claims::changes::{
-    CHANGES, Change, Changes, Cost, EditAt, Enabled, Features, Offer, Optimization,
-    Proof as OptimizationProof, ProofWords, Recipe, RecipeError, Value,
+    CHANGES, Change, Changes, Cost, EditAt, Features, Offer, Optimization, ProofWords, Recipe,
+    RecipeError, Value,
 };
 pub use claims::findings::{
     Aftermath, AlgorithmSearch, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle, DeadAtPeak,
@@ -43,6 +43,7 @@ pub use claims::{
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use evidence::passes::{Pass, PassBasis, PassKind, Passes, Span};
+pub use evidence::proof::{Enabled, Proof as OptimizationProof};
 pub use evidence::ranks::{
     ALIKE_PARTS, CallSite, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix,
     RankOutlier, RankStack, median, rank_matrix, rank_runs,

@@ -14,6 +14,7 @@ mod materiality;
 mod memory_use;
 pub(crate) mod optimizer;
 pub(crate) mod passes;
+pub(crate) mod proof;
 pub(crate) mod ranks;
 mod returns;
 mod run;

@@ -1,9 +1,9 @@
 //! The optimizer: how it updates, and what states it keeps.
 
 use super::marks::Mark;
+use super::proof::{Enabled, Proof};
 use super::{Run, gradients};
 use crate::category::Category;
-use crate::claims::changes::{Enabled, Proof};
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined};

@@ -206,3 +206,8 @@ fn function(run: Run<'_>, frame: FrameId) -> u64 {
     file_name(&run.cx.snapshot.text(of.file)).hash(&mut hasher);
     hasher.finish()
 }
+
+/// Bytes of sizes that occur several times each.
+pub(crate) fn total(sizes: &BTreeMap<u64, u32>) -> u64 {
+    sizes.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum()
+}

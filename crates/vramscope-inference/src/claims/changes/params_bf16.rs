@@ -1,9 +1,9 @@
 //! The whole model in 16 bits.
 
-use super::compare::total;
 use super::prelude::*;
 use super::shard;
 use crate::evidence::autocast;
+use crate::evidence::traits::total;
 
 /// What has elements of four bytes has elements of two. Casts of autocast vanish.
 pub(super) static PARAMS_BF16: Change = Change {

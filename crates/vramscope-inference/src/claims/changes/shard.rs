@@ -1,7 +1,7 @@
 //! Parameters, gradients and states over several ranks (FSDP).
 
-use super::compare::total;
 use super::prelude::*;
+use crate::evidence::traits::total;
 use crate::recipes::facts::{pieces, repeated_site, with_stack};
 
 /// Each rank has a part. From forward to the end of backward it has the whole parameters of the
