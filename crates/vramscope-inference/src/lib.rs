@@ -5,6 +5,8 @@
 //! nothing else here formats text for users. Nothing draws, or reads a clock or a file. Long
 //! analyses run in slices: see [`vramscope_trace::slicing`].
 
+#![warn(clippy::too_many_lines)]
+
 mod backward_site;
 mod category;
 mod claims;

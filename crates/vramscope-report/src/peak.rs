@@ -9,7 +9,7 @@ use super::{
 use crate::backward::{self, BackwardShare, row_label};
 use crate::holders::{Holder, of_blocks};
 use crate::ledger::LedgerRecord;
-use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
+use crate::lens::{AroundRecord, LiveSite, SeparatePeak, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::Place;
 use crate::places::BlockPlaces;
@@ -23,7 +23,8 @@ use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, STRIDE, now, strides};
 use vramscope_trace::{
-    Band, NoStack, Series, Share, by_frame, by_stack, merge_same_lines, peaks, reserved_by_stack,
+    Band, NoStack, Series, Share, Trace, by_frame, by_stack, merge_same_lines, peaks,
+    reserved_by_stack,
 };
 
 /// `vramscope.peak/1`.
@@ -182,6 +183,21 @@ pub struct PeakRecord {
     pub text: Vec<String>,
 }
 
+impl PeakRecord {
+    fn new(trace: &Trace, of: SeparatePeak) -> Self {
+        Self {
+            event: event_of(of.peak.slot),
+            time_us: time_of(trace, of.peak.slot),
+            bytes: of.peak.value,
+            prominence: of.peak.prominence,
+            step: of.place.step,
+            phase: of.place.phase,
+            next_lower_bytes: of.next_lower.map(|bytes| bytes.0),
+            text: of.text,
+        }
+    }
+}
+
 /// What the blocks of a row have in common: the stack, whether it is that of the free, and why
 /// there is none.
 pub(crate) type RowKey = (StackId, bool, Option<NoStack>);
@@ -262,6 +278,24 @@ async fn whole<'a>(
 /// The id of a pool, and the kind of its segments.
 type PoolKey = (Option<[u64; 2]>, &'static str);
 
+/// The live blocks of a slot and their bytes in a band; none for bands of segments.
+async fn live_bytes(
+    target: Target<'_>,
+    band: BandKind,
+    slot: u32,
+    budget: &mut Budget,
+) -> Vec<(u32, u64)> {
+    let mut live = Vec::new();
+    let Some(measure) = band.measure(slot) else { return live };
+    let (trace, carving) = (target.trace(), target.entry.carving(target.index));
+    for part in strides(trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
+        live.extend(weights.filter(|&(_, bytes)| bytes > 0));
+    }
+    live
+}
+
 /// The live blocks of a slot by stream and by pool.
 async fn streams_and_pools(
     target: Target<'_>,
@@ -269,14 +303,8 @@ async fn streams_and_pools(
     slot: u32,
     budget: &mut Budget,
 ) -> (Vec<StreamShare>, Vec<PoolShare>) {
-    let Some(measure) = band.measure(slot) else { return (Vec::new(), Vec::new()) };
-    let (trace, carving) = (target.trace(), target.entry.carving(target.index));
-    let mut live: Vec<(u32, u64)> = Vec::new();
-    for part in strides(trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
-        live.extend(weights.filter(|&(_, bytes)| bytes > 0));
-    }
+    let trace = target.trace();
+    let live = live_bytes(target, band, slot, budget).await;
     let places = BlockPlaces::of(target, live.iter().map(|of| of.0).collect(), budget).await;
     let mut streams: BTreeMap<i64, (u64, u32)> = BTreeMap::new();
     let mut pools: BTreeMap<PoolKey, (u64, u32)> = BTreeMap::new();
@@ -319,21 +347,13 @@ async fn at_slot<'a>(
 ) -> Peak<'a> {
     let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
     let carving = entry.carving(target.index);
-    let (_, exact) = band.of(target);
     let categories = entry.categories(target.index);
     let shares = match band.measure(slot) {
         Some(measure) => by_stack(trace, |i| measure.of(trace, carving, i), budget).await,
         None => reserved_by_stack(trace, &carving.segments, slot),
     };
     let shares = merge_same_lines(shares, &entry.sites);
-    let mut live: Vec<(u32, u64)> = Vec::new();
-    if let Some(measure) = band.measure(slot) {
-        for part in strides(trace.blocks.len()) {
-            budget.charge(2 * part.len() as u64).await;
-            let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
-            live.extend(weights.filter(|&(_, bytes)| bytes > 0));
-        }
-    }
+    let live = live_bytes(target, band, slot, budget).await;
     let shown = top.unwrap_or(shares.len()).min(shares.len());
     let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
     // Categories of the blocks of each row.
@@ -358,7 +378,6 @@ async fn at_slot<'a>(
         }
     }
     let backward_shares = backward::shares(target, &of_backward, shown, budget).await;
-    let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
     let by_frames = by_frame(snapshot, &shares);
     let mut known = BlockShapes::new(target);
     budget.charge(4 * live.len() as u64).await;
@@ -378,8 +397,8 @@ async fn at_slot<'a>(
         step: place.step,
         phase: place.phase,
         place,
-        total,
-        exactness: exactness(exact),
+        total: shares.iter().map(|s| s.weight as u64).sum(),
+        exactness: exactness(band.of(target).1),
         blocks: shares.iter().map(|s| s.blocks).sum(),
         stacks: shares[..shown]
             .iter()
@@ -418,19 +437,7 @@ async fn at_slot<'a>(
             })
             .collect(),
         categories: by_category(live.iter().map(|&(i, bytes)| (categories.get(i).category, bytes))),
-        peaks: peaks
-            .into_iter()
-            .map(|p| PeakRecord {
-                event: event_of(p.peak.slot),
-                time_us: time_of(trace, p.peak.slot),
-                bytes: p.peak.value,
-                prominence: p.peak.prominence,
-                step: p.place.step,
-                phase: p.place.phase,
-                next_lower_bytes: p.next_lower.map(|bytes| bytes.0),
-                text: p.text,
-            })
-            .collect(),
+        peaks: peaks.into_iter().map(|of| PeakRecord::new(trace, of)).collect(),
         around: Vec::new(),
         sites: Vec::new(),
         sites_omitted: 0,
