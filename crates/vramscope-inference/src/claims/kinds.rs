@@ -1,5 +1,6 @@
-//! The kinds of findings and their names: one list.
+//! The kinds of findings and their names. [`super::findings`] has the list.
 
+use super::findings::all_findings;
 use serde::{Deserialize, Serialize};
 
 /// What a finding is about. Findings of two ranks about one thing are one finding.
@@ -14,63 +15,6 @@ pub enum About {
     /// A rank beside others.
     Rank,
 }
-
-/// All kinds of findings: name in JSON, name on the page, what a finding is about, and its facts.
-/// `$then` makes something of the list.
-macro_rules! all_findings {
-    ($then:ident) => {
-        $then! {
-            /// Allocations that failed, from one cause.
-            Oom: "oom", "Out of memory", Device => [Oom(Box<super::oom::OomStory>)];
-            /// Live bytes that grow from training step to training step.
-            Growth: "growth", "Growth", Blocks => [Growth(super::growth::Growth)];
-            /// Growth that a later moment gives back in bulk: reference cycles until Python
-            /// collects them.
-            Cycle: "cycle", "Reference cycles", Blocks => [Cycle(super::cycle::Cycle)];
-            /// Gradients of the last update that stay live through the next forward pass.
-            GradientsHeld: "gradients_held", "Gradients held", Blocks => [
-                GradientsHeld(super::gradients::GradientsHeld)
-            ];
-            /// Memory that stays live although its successor is already allocated, or its copy is.
-            HeldTooLong: "held_too_long", "Held too long", Blocks => [
-                HeldTooLong(super::held::HeldTooLong)
-            ];
-            /// Autograd graphs that no backward pass uses: evaluation or inference without
-            /// `no_grad`.
-            NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
-            /// What alone sets the peak: one step, the making of the model, an evaluation, results
-            /// of each pass.
-            PeakCause: "peak_cause", "Cause of the peak", Blocks => [
-                PeakCause(super::peak_cause::PeakCause)
-            ];
-            /// A rank that holds far more than the other ranks of its run.
-            RankSkew: "rank_skew", "Rank skew", Rank => [];
-            /// More memory reserved than needed.
-            Reserved: "reserved", "Reserved, not needed", Device => [
-                Reserved(Box<super::reserved::ReservedPeak>)
-            ];
-            /// Free memory in a pool or of a stream that the requests in need cannot use.
-            StrandedPool: "stranded_pool", "Stranded pool", Id => [
-                StrandedPool(super::stranded::StrandedPool),
-                GraphPools(super::graph_pools::GraphPools)
-            ];
-            /// Frees that wait for another stream before their memory can be reused.
-            PendingFree: "pending_free", "Pending frees", Device => [
-                PendingFree(super::pending::PendingFrees)
-            ];
-            /// Segments released to the driver and reserved again.
-            Churn: "churn", "Churn", Id => [Churn(super::churn::SegmentChurn)];
-            /// Memory at the peak of a traced step that no operation uses again.
-            DeadAtPeak: "dead_at_peak", "Never read again", Blocks => [
-                DeadAtPeak(super::dead::DeadAtPeak)
-            ];
-            /// Pinned host memory that is of no use: rounding, outgrown sizes, blocks that nothing
-            /// uses.
-            Pinned: "pinned", "Pinned, of no use", Id => [Pinned(super::pinned::Pinned)];
-        }
-    };
-}
-pub(super) use all_findings;
 
 /// Declares [`FindingKind`].
 macro_rules! kinds {

@@ -1,7 +1,7 @@
 //! Free memory of side streams, which requests of other streams cannot use.
 
-use super::super::Evidence;
 use super::super::stranded::{Kind, main_kind};
+use crate::evidence::Evidence;
 use crate::evidence::{DEFAULT_POOL, Materiality, pool_or_default};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
