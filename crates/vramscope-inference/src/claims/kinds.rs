@@ -3,12 +3,12 @@
 use super::findings::all_findings;
 use serde::{Deserialize, Serialize};
 
-/// What a finding is about. Findings of two ranks about one thing are one finding.
+/// The subject of a finding. Findings of two ranks about one thing are one finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// The device: one cause, wherever each rank was.
     Device,
-    /// What its id names: a pool, a stream, who returns memory.
+    /// The pool, the stream or the cause of returns that its id names.
     Id,
     /// Blocks of a call site.
     Blocks,
@@ -47,7 +47,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $label,)* }
             }
 
-            /// What a finding of the kind is about.
+            /// The subject of findings of the kind.
             pub fn about(self) -> About {
                 match self { $(Self::$kind => About::$about,)* }
             }

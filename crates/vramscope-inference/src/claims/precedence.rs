@@ -28,7 +28,7 @@ macro_rules! detectors {
 
 all_detectors!(detectors);
 
-/// What a finding takes from another detector.
+/// The loss of a detector to a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// The blocks of its call stacks: the other detector leaves them out.

@@ -38,7 +38,7 @@ use passes::Passes;
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 use vramscope_trace::{Carving, Sites, Trace, is_framework_frame};
 
-/// What claims about one device are derived from.
+/// The sources of claims about one device.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
     /// The snapshot's tables.
@@ -53,9 +53,9 @@ pub struct Evidence<'a> {
     pub categories: &'a Categories,
     /// Training steps, or repetitions; `None` if nothing shows them.
     pub steps: Option<&'a Steps>,
-    /// What repeats.
+    /// The passes: parts of a program that repeat.
     pub passes: &'a Passes,
-    /// What the operations of a traced step used; `None` if none was traced.
+    /// The memory that operations of a traced step used; `None` if none was traced.
     pub uses: Option<&'a Uses>,
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use vramscope_snapshot::FrameId;
 
-/// What a change costs, least first.
+/// The price of a change, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -78,7 +78,7 @@ pub(super) enum Line {
     Parameters,
 }
 
-/// What a change is offered for.
+/// The run for which changes are tried.
 pub struct Offer<'a> {
     /// The run.
     pub run: &'a Editable,
@@ -98,12 +98,12 @@ type Detector = fn(Run<'_>) -> Option<(Enabled, Proof)>;
 pub struct Change {
     /// The form of its recipe. `K` is a factor, `N` a number of parts, `FILE:LINE` a line.
     pub form: &'static str,
-    /// What it does to the list of blocks, for docs/what-if.md.
+    /// Its edit of the list of blocks in words, for docs/what-if.md.
     pub does: &'static str,
     /// The error of the active peak that was measured over programs that were really changed: 95 of
     /// 100 are within it, in percent. `None` where too few were measured.
     pub error_percent: Option<f64>,
-    /// What it costs.
+    /// The price.
     pub cost: Cost,
     /// The values with which it is tried after a failure and as a saving.
     pub tries: fn(&Offer<'_>) -> Vec<Value>,
@@ -128,21 +128,21 @@ pub struct Change {
     pub on: [&'static str; 2],
     /// The proof that a run has it, or has it not, without capital and point.
     pub(super) proof: fn(Enabled, &ProofWords) -> String,
-    /// What leads from one run to another.
+    /// Whether it leads from one run to another.
     pub(super) compare: fn(&'static Change, &Features, &Features) -> Compared,
     /// The second run of a comparison must show that it still has it.
     pub(super) must_stay: bool,
     pub(super) line: Line,
-    /// What stands at its line.
+    /// The statement at its line, in words.
     pub what: &'static str,
-    /// What to write there; empty for a change without a prediction.
+    /// The code to write there; empty for a change without a prediction.
     pub(super) snippet: &'static str,
-    /// What to write for a model of transformers.
+    /// The code for a model of transformers.
     pub(super) snippet_of_transformers: Option<&'static str>,
-    /// What it is called in a list, for a value, the blocks or passes that it changed, and the
+    /// Its name in a list, for a value, the number of blocks or passes that it changed, and the
     /// line: ` (gpt.py:44)`.
     pub(super) called: fn(&Value, u32, &str) -> String,
-    /// What it found, for the same.
+    /// The blocks or passes that it found in words, for their number and the line.
     pub(super) found: Option<fn(u32, &str) -> String>,
 }
 

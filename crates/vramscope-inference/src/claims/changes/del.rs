@@ -1,4 +1,4 @@
-//! What a line makes is dropped after the backward pass.
+//! The results of a line are dropped after the backward pass.
 
 use super::prelude::*;
 use crate::evidence::stacks::Place;

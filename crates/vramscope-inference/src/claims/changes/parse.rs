@@ -76,7 +76,7 @@ impl Recipe {
 }
 
 impl Change {
-    /// What stands for the value in the form, and what of the form is before it.
+    /// The two parts of the form: the name, and the symbol of the value.
     fn symbol(&self) -> (&'static str, &'static str) {
         self.form.split_once(':').unwrap_or((self.form, ""))
     }

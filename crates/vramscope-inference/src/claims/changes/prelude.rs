@@ -1,4 +1,4 @@
-//! What the file of a change needs.
+//! Imports of the files of changes.
 
 pub(super) use super::change::{Change, Compared, Cost, Features, Group, Line, came, came_or_went};
 pub(super) use super::value::Value;

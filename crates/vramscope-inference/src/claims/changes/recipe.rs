@@ -47,7 +47,7 @@ impl Recipe {
         (self.change.apply)(lives, facts, &self.value, cx)
     }
 
-    /// What to write at the line; `None` for a change without a prediction.
+    /// The code to write at the line; `None` for a change without a prediction.
     pub fn snippet(&self, is_of_transformers: bool) -> Option<String> {
         let of_package = self.change.snippet_of_transformers.filter(|_| is_of_transformers);
         let text = of_package.unwrap_or(self.change.snippet).trim_end();
@@ -60,7 +60,7 @@ impl Recipe {
         (!text.is_empty()).then_some(text)
     }
 
-    /// What it is called in a list. `changed` counts the blocks or passes, and `at` is the line.
+    /// The name in a list. `changed` counts the blocks or passes, and `at` is the line.
     pub fn called(&self, changed: u32, at: &str) -> String {
         match (self.change.called)(&self.value, changed, at) {
             text if text.is_empty() => self.to_string(),
@@ -75,7 +75,7 @@ impl Change {
         Recipe { change: self, value }
     }
 
-    /// What it found, in words: the blocks of the model, maps, passes with logits.
+    /// The blocks of the model, maps or passes with logits that it found, in words.
     pub fn found_text(&self, count: u32, site: &str) -> Option<String> {
         self.found.map(|of| of(count, site)).filter(|text| !text.is_empty())
     }

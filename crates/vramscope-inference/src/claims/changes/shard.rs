@@ -66,7 +66,7 @@ fn shard(lives: &mut Lives, facts: &Facts, ranks: u32) -> Result<Applied, Declin
     let first = lives.all.iter().find(|life| life.category == Category::Parameter);
     let first = *first.ok_or(Declined::NotPredicted)?;
     let total = total(&facts.parameters);
-    // What occurs once is in no block: the embedding, the head, the last norm.
+    // Sizes that occur once are in no block: the embedding, the head, the last norm.
     let once = facts.parameters.iter().filter(|&(bytes, n)| *n < 2 && *bytes > 4096);
     let root: u64 = once.map(|(bytes, _)| bytes).sum();
     let block = total.saturating_sub(root) / count;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a recipe has in place of the capital letters of its form.
+/// The part of a recipe that replaces the capital letters of its form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Nothing: `eval:no_grad`.

@@ -1,4 +1,4 @@
-//! What proofs are told with.
+//! The words of proofs.
 
 use vramscope_units::{Bytes, grouped};
 

@@ -43,7 +43,7 @@ impl On {
 /// Declares `of_list`.
 macro_rules! ask {
     ($($of:ident: $on:ident, $room:ident::$detect:ident($($taken:ident)?);)*) => {
-        /// What the detectors of the list find.
+        /// The findings of the detectors in the list.
         async fn of_list(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
             let mut floor = Floor::new(cx);
             $(if On::$on.has(cx.trace.device.kind) && floor.may_speak(Detector::$of) {
@@ -76,7 +76,7 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     }
     let slot = slot_of_reserved_peak(cx, budget).await;
     let segments = segments_at(cx, slot, budget).await;
-    // What the requests could not use shows when memory was reserved for them.
+    // Memory that the requests could not use shows when more was reserved for them.
     let rise = slot_of_last_rise(cx);
     let at_rise = if rise == slot { segments.clone() } else { segments_at(cx, rise, budget).await };
     if floor.may_speak(D::Reserved) {

@@ -71,8 +71,8 @@ macro_rules! all_findings {
             /// Autograd graphs that no backward pass uses: evaluation or inference without
             /// `no_grad`.
             NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
-            /// What alone sets the peak: one step, the making of the model, an evaluation, results
-            /// of each pass.
+            /// One cause that alone sets the peak: a step, the making of the model, an evaluation,
+            /// results of each pass.
             PeakCause: "peak_cause", "Cause of the peak", Blocks => [
                 PeakCause(super::peak_cause::PeakCause)
             ];

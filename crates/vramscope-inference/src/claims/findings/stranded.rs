@@ -16,7 +16,7 @@ use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality { bytes: 256 << 20, percent: 10 };
 
 /// Free memory of one pool and stream, beside which other requests reserved more.

@@ -9,7 +9,7 @@ use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(5);
 
 /// The maximum number of streams: those with most free memory.
@@ -72,7 +72,7 @@ impl OutOfReach {
     }
 }
 
-/// What others reserved beside the free memory of a stream.
+/// The memory that others reserved beside the free memory of a stream.
 async fn of_stream(
     cx: Evidence<'_>,
     kind: Kind,
