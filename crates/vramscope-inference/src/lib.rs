@@ -5,6 +5,8 @@
 //! nothing else here formats text for users. Nothing draws, or reads a clock or a file. Long
 //! analyses run in slices: see [`vramscope_trace::slicing`].
 
+#![warn(clippy::too_many_lines)]
+
 mod backward_site;
 mod category;
 mod claims;
@@ -24,8 +26,8 @@ pub use category::{
     Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
 pub use claims::changes::{
-    CHANGES, Change, Changes, Cost, EditAt, Enabled, Features, Offer, Optimization,
-    Proof as OptimizationProof, ProofWords, Recipe, RecipeError, Value,
+    CHANGES, Change, Changes, Cost, EditAt, Features, Offer, Optimization, ProofWords, Recipe,
+    RecipeError, Value,
 };
 pub use claims::findings::{
     Aftermath, AlgorithmSearch, BlindSpot, Buckets, Climb, Context, CostlySetting, Creep, Cycle,
@@ -44,6 +46,7 @@ pub use claims::{
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use evidence::passes::{Earlier, Pass, PassBasis, PassKind, Passes, Span};
+pub use evidence::proof::{Enabled, Proof as OptimizationProof};
 pub use evidence::ranks::{
     ALIKE_PARTS, CallSite, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix,
     RankOutlier, RankStack, median, rank_matrix, rank_runs,

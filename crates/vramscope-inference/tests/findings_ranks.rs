@@ -37,7 +37,7 @@ fn hold(rank: &mut RankFacts, line: u64, bytes: u64, category: Category) {
     match rank.by_stack.iter_mut().find(|stack| stack.hash == line) {
         Some(stack) => stack.bytes += bytes,
         None => {
-            rank.by_stack.push(RankStack { hash: line, site, bytes, category, is_told: false });
+            rank.by_stack.push(RankStack { hash: line, site, bytes, category, is_named: false });
         }
     }
     match rank.by_category.iter_mut().find(|share| share.0 == category) {
@@ -81,7 +81,7 @@ fn a_finding_of_the_rank_that_names_the_site_replaces_the_skew() {
     hold(&mut ranks[5], 99, 500 * MIB, Category::Activation);
     ranks[5].findings.push((FindingKind::Growth, 500 * MIB));
     let stack = ranks[5].by_stack.iter_mut().find(|stack| stack.hash == 99);
-    stack.expect("the leak").is_told = true;
+    stack.expect("the leak").is_named = true;
     assert_eq!(rank_skew(&ranks), []);
 }
 

@@ -345,7 +345,7 @@ impl Card {
                 site: names.site(named.site).clone(),
                 bytes: of.bytes.0,
                 category: of.category,
-                is_told: of.is_found,
+                is_named: of.is_found,
             }
         };
         let findings = self.findings.iter().map(|of| (of.record.kind, of.record.bytes.0));

@@ -17,6 +17,8 @@
 //! assert_eq!(peak::peak(target, peak::BandKind::Requested, None).total, 100);
 //! ```
 
+#![warn(clippy::too_many_lines)]
+
 pub mod annotate;
 pub mod backward;
 mod band;

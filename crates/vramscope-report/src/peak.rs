@@ -9,7 +9,7 @@ use super::{
 use crate::backward::{self, BackwardShare, row_label};
 use crate::holders::{Holder, of_blocks};
 use crate::ledger::LedgerRecord;
-use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
+use crate::lens::{AroundRecord, LiveSite, SeparatePeak, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::Place;
 use crate::places::BlockPlaces;
@@ -23,7 +23,8 @@ use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, STRIDE, now, strides};
 use vramscope_trace::{
-    Band, NoStack, Series, Share, by_frame, by_stack, merge_same_lines, peaks, reserved_by_stack,
+    Band, NoStack, Series, Share, Trace, by_frame, by_stack, merge_same_lines, peaks,
+    reserved_by_stack,
 };
 
 /// `vramscope.peak/1`.
@@ -182,6 +183,21 @@ pub struct PeakRecord {
     pub text: Vec<String>,
 }
 
+impl PeakRecord {
+    fn new(trace: &Trace, of: SeparatePeak) -> Self {
+        Self {
+            event: event_of(of.peak.slot),
+            time_us: time_of(trace, of.peak.slot),
+            bytes: of.peak.value,
+            prominence: of.peak.prominence,
+            step: of.place.step,
+            phase: of.place.phase,
+            next_lower_bytes: of.next_lower.map(|bytes| bytes.0),
+            text: of.text,
+        }
+    }
+}
+
 /// What the blocks of a row have in common: the stack, whether it is that of the free, and why
 /// there is none.
 pub(crate) type RowKey = (StackId, bool, Option<NoStack>);
@@ -331,7 +347,6 @@ async fn at_slot<'a>(
 ) -> Peak<'a> {
     let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
     let carving = entry.carving(target.index);
-    let (_, exact) = band.of(target);
     let categories = entry.categories(target.index);
     let shares = match band.measure(slot) {
         Some(measure) => by_stack(trace, |i| measure.of(trace, carving, i), budget).await,
@@ -363,7 +378,6 @@ async fn at_slot<'a>(
         }
     }
     let backward_shares = backward::shares(target, &of_backward, shown, budget).await;
-    let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
     let by_frames = by_frame(snapshot, &shares);
     let mut known = BlockShapes::new(target);
     budget.charge(4 * live.len() as u64).await;
@@ -383,8 +397,8 @@ async fn at_slot<'a>(
         step: place.step,
         phase: place.phase,
         place,
-        total,
-        exactness: exactness(exact),
+        total: shares.iter().map(|s| s.weight as u64).sum(),
+        exactness: exactness(band.of(target).1),
         blocks: shares.iter().map(|s| s.blocks).sum(),
         stacks: shares[..shown]
             .iter()
@@ -423,19 +437,7 @@ async fn at_slot<'a>(
             })
             .collect(),
         categories: by_category(live.iter().map(|&(i, bytes)| (categories.get(i).category, bytes))),
-        peaks: peaks
-            .into_iter()
-            .map(|p| PeakRecord {
-                event: event_of(p.peak.slot),
-                time_us: time_of(trace, p.peak.slot),
-                bytes: p.peak.value,
-                prominence: p.peak.prominence,
-                step: p.place.step,
-                phase: p.place.phase,
-                next_lower_bytes: p.next_lower.map(|bytes| bytes.0),
-                text: p.text,
-            })
-            .collect(),
+        peaks: peaks.into_iter().map(|of| PeakRecord::new(trace, of)).collect(),
         around: Vec::new(),
         sites: Vec::new(),
         sites_omitted: 0,

@@ -1,11 +1,11 @@
 //! All integration tests, in one binary: linking one takes less time than linking many.
 
-mod changes;
 mod devices;
 mod explain;
 mod finding_text;
 mod holders;
 mod index;
+mod lists;
 mod modules;
 mod moments;
 mod optimizations;

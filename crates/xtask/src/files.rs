@@ -36,6 +36,15 @@ pub(crate) fn tracked(repo: &Repo) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Writes a file unless it has these bytes, so that cargo builds little again.
+pub(crate) fn update(path: &Path, bytes: &[u8]) -> Result<()> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(path.parent().context("a file has a folder")?)?;
+    std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
+}
+
 /// The modification time of a file; `None` if it does not exist.
 pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|m| m.modified()).ok()

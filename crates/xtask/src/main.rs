@@ -21,6 +21,7 @@ mod python;
 mod release;
 mod repo;
 mod reproducible;
+mod rooms;
 mod site;
 mod size;
 mod sweep;
@@ -123,13 +124,14 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 13] = [
+const LONG: [Part; 14] = [
     ("properties", test::run_long),
     ("allocator", allocator::differential),
     ("recorder", python::long),
     ("holders", python::long_holders),
     ("dry-run", dry::long),
     ("twins", python::twins),
+    ("rooms", rooms::run),
     ("reproducible", reproducible::run),
     ("shipped", release::long),
     ("trackers", python::trackers),

@@ -148,7 +148,7 @@ fn build(repo: &Repo, tree: &Path, only: &str) -> Result<(Vec<Constant>, PathBuf
         if is_rust && CRATES.iter().any(|folder| name.starts_with(folder)) {
             sources.insert(name.clone(), std::fs::read_to_string(repo.path(&name))?);
         } else if !["web/", "test_data/", "docs/"].iter().any(|part| name.starts_with(part)) {
-            update(&tree.join(&name), &std::fs::read(repo.path(&name))?)?;
+            files::update(&tree.join(&name), &std::fs::read(repo.path(&name))?)?;
         }
     }
     let chosen = sources.iter().filter(|source| source.0.contains(only));
@@ -158,7 +158,7 @@ fn build(repo: &Repo, tree: &Path, only: &str) -> Result<(Vec<Constant>, PathBuf
     let mut fixed: BTreeSet<usize> = BTreeSet::new();
     loop {
         for folder in CRATES {
-            update(&tree.join(folder).join("sweep.rs"), include_bytes!("sweep/get.rs"))?;
+            files::update(&tree.join(folder).join("sweep.rs"), include_bytes!("sweep/get.rs"))?;
             let mut swept: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
             for (i, c) in constants.iter().enumerate().filter(|(i, _)| !fixed.contains(i)) {
                 if c.file.starts_with(folder) {
@@ -170,7 +170,7 @@ fn build(repo: &Repo, tree: &Path, only: &str) -> Result<(Vec<Constant>, PathBuf
                 if *name == format!("{folder}lib.rs") {
                     new.push_str("mod sweep;\n");
                 }
-                update(&tree.join(name), new.as_bytes())?;
+                files::update(&tree.join(name), new.as_bytes())?;
             }
         }
         let mut build = cmd::cargo(&["build", "--release", "--message-format=json"], tree);
@@ -201,15 +201,6 @@ fn build(repo: &Repo, tree: &Path, only: &str) -> Result<(Vec<Constant>, PathBuf
     let program = tree.join("program");
     std::fs::copy(target.join("release/vramscope"), &program)?;
     Ok((constants, program))
-}
-
-/// Writes a file unless it has these bytes, so that cargo builds little again.
-fn update(path: &Path, bytes: &[u8]) -> Result<()> {
-    if std::fs::read(path).is_ok_and(|old| old == bytes) {
-        return Ok(());
-    }
-    std::fs::create_dir_all(path.parent().context("a file has a folder")?)?;
-    std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
 }
 
 /// The words of the lines that do not compile, by file.

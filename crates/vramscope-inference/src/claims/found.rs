@@ -13,7 +13,7 @@ use vramscope_units::Bytes;
 /// One finding: what was found, how much it matters, the evidence, and the facts of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found<F> {
-    /// What all findings have in common.
+    /// The part that all findings have.
     pub common: Common,
     /// The facts of its kind.
     pub facts: F,
@@ -27,7 +27,7 @@ impl<F> Deref for Found<F> {
     }
 }
 
-/// What all findings have in common.
+/// The part that all findings have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Common {
     /// The id.

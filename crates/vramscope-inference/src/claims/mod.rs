@@ -3,8 +3,6 @@
 //! A claim is a room: one file, or one folder, has its detection, facts, words, place and proof.
 //! Everything else is a table over the list of claims.
 
-#![warn(clippy::too_many_lines)]
-
 #[cfg(test)]
 mod cases;
 pub(crate) mod changes;

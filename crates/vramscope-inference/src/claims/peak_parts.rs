@@ -11,7 +11,7 @@ use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_trace::{Block, Origin};
 
-/// What a part must save of the peak.
+/// The least saving of a part, of the peak.
 const MATTERS: Materiality = Materiality::percent(15);
 
 /// The fewest blocks of the size of the logits.
@@ -23,7 +23,7 @@ const MIN_CACHE_EVENTS: u32 = 16;
 /// The parts of a loss that its cure computes one after the other.
 const LOSS_PARTS: u32 = 8;
 
-/// What makes a part of the peak.
+/// The cause of a part of the peak.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     /// Temporaries of an optimizer that updates all parameters in one operation.
@@ -55,7 +55,7 @@ pub struct PeakPart {
     pub cure: Recipe,
     /// The line of the program that makes most of it.
     pub site: Option<FrameId>,
-    /// What the peak loses without the part, in bytes.
+    /// The peak is lower by this without the part, in bytes.
     pub saving: u64,
     /// The peak without it, in bytes.
     pub without: u64,

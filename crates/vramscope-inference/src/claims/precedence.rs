@@ -1,6 +1,7 @@
 //! Precedence: one cause is one finding. This table has every rule by which a finding takes the
 //! word from another.
 
+use super::findings::all_detectors;
 use super::findings::facts::{Facts, Finding};
 use super::findings::oom::Verdict;
 use super::kinds::FindingKind;
@@ -8,34 +9,26 @@ use crate::evidence::Evidence;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
 
-/// The detectors, in the order in which they are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Detector {
-    Growth,
-    NoGrad,
-    OnePiece,
-    Gathered,
-    Loaded,
-    Table,
-    Buckets,
-    Cycle,
-    GradientsHeld,
-    HeldTooLong,
-    PeakEvaluation,
-    PeakBuilding,
-    PeakStep,
-    PerPass,
-    DeadAtPeak,
-    Pinned,
-    Oom,
-    PendingFree,
-    Churn,
-    Reserved,
-    Stranded,
-    GraphPools,
+/// Declares [`Detector`].
+macro_rules! detectors {
+    ($($of:ident: $on:ident, $room:ident::$detect:ident($($given:ident),*);)*) => {
+        /// The detectors, in the order in which they are asked. Those of the allocator share what
+        /// they read, so `findings/ask.rs` asks them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Detector {
+            $($of,)*
+            Oom,
+            Churn,
+            Reserved,
+            Stranded,
+            GraphPools,
+        }
+    };
 }
 
-/// What a finding takes from another detector.
+all_detectors!(detectors);
+
+/// The loss of a detector to a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// The blocks of its call stacks: the other detector leaves them out.

@@ -1,4 +1,4 @@
-//! What replays say about claims: the records that doors show.
+//! The results of replays for claims: the records that doors show.
 
 use super::changes::Cost;
 use crate::recipes::{Outcome, Rest};
@@ -11,7 +11,7 @@ use vramscope_units::Bytes;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Simulated {
-    /// What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
+    /// The difference from the recording, in words: `as recorded`, `expandable_segments:True`.
     pub change: String,
     /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
     pub conf: String,
@@ -25,7 +25,7 @@ pub struct Simulated {
     pub least_device_memory: Option<Bytes>,
     /// How the numbers were obtained.
     pub basis: SimulatedBasis,
-    /// What differs. Only words need it, where the record is made.
+    /// The kind of the difference. Only words need it, where the record is made.
     #[serde(skip)]
     pub kind: ChangeKind,
     /// The settings that the change sets. Only words need them, too.
@@ -39,7 +39,7 @@ pub struct Simulated {
     pub question: String,
 }
 
-/// What a [`Simulated`] changes.
+/// The difference of a [`Simulated`] from the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChangeKind {
     /// Nothing.
@@ -58,7 +58,7 @@ impl Simulated {
     }
 }
 
-/// What replays say about a finding.
+/// The results of replays for a finding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predicted {
     /// The allocator's model of the run as recorded, then of other settings.
@@ -80,7 +80,7 @@ pub struct Predicted {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Fix {
-    /// What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
+    /// The change in a few words: `6 blocks checkpointed (models.py:65)`.
     pub text: String,
     /// The change as `vramscope what-if --apply` takes it; empty for settings alone.
     pub recipe: String,
@@ -88,13 +88,13 @@ pub struct Fix {
     pub conf: Option<String>,
     /// Whether the run goes through.
     pub outcome: Outcome,
-    /// What PyTorch must have for the run to go through.
+    /// The memory that PyTorch must have for the run to go through.
     pub needs_bytes: Bytes,
     /// The bytes that are missing at least; null unless `outcome` is `short`.
     pub short_by: Option<Bytes>,
-    /// What the peak of `active_bytes` loses.
+    /// The peak of `active_bytes` is lower by this.
     pub saving_bytes: Bytes,
-    /// What it costs.
+    /// The price.
     pub cost: Cost,
     /// The part of the run that was replayed.
     pub covers: Covers,
@@ -116,7 +116,7 @@ pub struct Fix {
 pub struct Look {
     /// The cause and its cure: `attention scores: scaled_dot_product_attention`.
     pub text: String,
-    /// What the peak of `active_bytes` loses, replayed.
+    /// The peak of `active_bytes` is lower by this, replayed.
     pub bytes: Bytes,
     /// The line: `gpt.py:18`; null where it is not known.
     pub site: Option<String>,

@@ -13,7 +13,7 @@ pub(crate) fn shortfall(predicted: &Predicted) -> String {
     own.map_or(String::new(), |own| format!("{own} are missing as configured (simulated)."))
 }
 
-/// What the run as recorded needs, if it `is_whole`, and what other settings would reserve.
+/// The need of the run as recorded, if it `is_whole`, and the reserved memory of other settings.
 pub(crate) fn reserved(simulated: &[Simulated], peak: Bytes, is_whole: bool) -> String {
     let own = simulated.iter().find(|one| one.kind == ChangeKind::AsRecorded);
     let least = own.and_then(|own| own.least_device_memory).filter(|_| is_whole);
@@ -43,7 +43,7 @@ pub(crate) fn saving(simulated: &[Simulated], peak: Bytes) -> Option<String> {
         .then(|| format!("{}: {} less reserved (simulated).", set(best), Bytes(saved)))
 }
 
-/// What the settings save that reserve least; 0 without other settings.
+/// The saving of the settings that reserve least; 0 without other settings.
 pub(crate) fn saved(simulated: &[Simulated], peak: Bytes) -> Bytes {
     let least = least_reserving(simulated);
     Bytes(least.map_or(0, |one| peak.0.saturating_sub(one.reserved_peak.0)))

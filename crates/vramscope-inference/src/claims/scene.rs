@@ -1,4 +1,4 @@
-//! What the words of a claim may name, and the parts that a claim has.
+//! The scene of a claim, which its words may name, and the parts of a claim.
 
 use super::found::{Common, Part};
 use super::phrase::Sentence;
@@ -17,7 +17,7 @@ pub struct Scene<'a> {
     pub cx: Evidence<'a>,
     /// The finding.
     pub finding: &'a Common,
-    /// What replays say about it.
+    /// The results of replays.
     pub predicted: &'a Predicted,
     /// The memory of the device when the snapshot was written; `None` if it was not measured.
     pub memory: Option<MeasuredMemory>,
@@ -34,7 +34,7 @@ pub struct Words {
     pub title: Sentence,
     /// Subject, numbers and cause, in sentences.
     pub text: String,
-    /// What to do, in sentences that begin with a verb.
+    /// The remedy, in sentences that begin with a verb.
     pub action: String,
 }
 
@@ -43,13 +43,13 @@ pub struct Words {
 pub struct Spot {
     /// The frame of the line.
     pub frame: Frame,
-    /// What of it: `in its backward (LogSoftmaxBackward0)`. Empty if it is the line itself.
+    /// The part of it: `in its backward (LogSoftmaxBackward0)`. Empty if it is the line itself.
     pub note: String,
-    /// What it allocates.
+    /// The memory that it allocates.
     pub what: SpotWhat,
 }
 
-/// What the line of a [`Spot`] allocates.
+/// The memory that the line of a [`Spot`] allocates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpotWhat {
     /// In words; empty if nothing more is known.
@@ -63,7 +63,7 @@ pub enum SpotWhat {
     },
 }
 
-/// What a chart of a finding shows.
+/// The chart of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exhibit {
     /// Live bytes of its call stacks after each step, from a step on.
@@ -73,7 +73,7 @@ pub enum Exhibit {
     },
     /// The lives of its largest blocks that are live at a slot.
     Lives {
-        /// What they are.
+        /// The title of the chart.
         title: &'static str,
         /// The slot.
         slot: u32,
@@ -89,11 +89,11 @@ pub enum Exhibit {
 /// Parts of one whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// What the whole is.
+    /// The name of the whole.
     pub title: &'static str,
     /// Names, bytes, and whether a part shows the finding.
     pub parts: Vec<(&'static str, Bytes, bool)>,
-    /// What the whole is compared with.
+    /// The name and bytes of a line to compare the whole with.
     pub line: Option<(&'static str, Bytes)>,
 }
 
@@ -111,12 +111,12 @@ pub trait Claim {
         scene.own_spot()
     }
 
-    /// What the peak loses without its memory; `None` where that is not measured.
+    /// The peak is lower by this without its memory; `None` where that is not measured.
     fn saving(&self, _scene: &Scene<'_>) -> Option<Bytes> {
         None
     }
 
-    /// What its chart shows.
+    /// The chart.
     fn exhibit(&self, scene: &Scene<'_>) -> Exhibit {
         Exhibit::Lives {
             title: "lives of the largest blocks, and the peak",

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::marks::Mark;
-use crate::claims::changes::{Enabled, Proof};
+use super::proof::{Enabled, Proof};
 use crate::recipes::facts::attention_maps;
 use crate::recipes::lives::Life;
 use crate::step_phases::StepPhase;

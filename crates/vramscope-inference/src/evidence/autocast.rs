@@ -2,8 +2,8 @@
 
 use super::Run;
 use super::marks::Mark;
+use super::proof::{Enabled, Proof};
 use crate::category::Category;
-use crate::claims::changes::{Enabled, Proof};
 use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives};
 use crate::step_phases::StepPhase;

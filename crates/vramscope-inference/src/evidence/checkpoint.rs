@@ -3,8 +3,8 @@
 use super::Run;
 use super::marks::Mark;
 use super::one_piece::one_piece;
+use super::proof::{Enabled, Proof};
 use super::stacks::Place;
-use crate::claims::changes::{Enabled, Proof};
 use crate::recipes::facts::{Pass, logits};
 use crate::recipes::lives::Life;
 use rustc_hash::{FxHashSet, FxHasher};

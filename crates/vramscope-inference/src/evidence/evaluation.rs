@@ -2,9 +2,9 @@
 
 use super::Run;
 use super::marks::Mark;
+use super::proof::{Enabled, Proof};
 use super::traits::{made, site};
 use crate::category::Category;
-use crate::claims::changes::{Enabled, Proof};
 use crate::recipes::facts::{Facts, Pass, logits};
 use crate::recipes::lives::{Life, Lives};
 use crate::step_phases::StepPhase;

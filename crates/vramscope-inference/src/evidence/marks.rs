@@ -1,10 +1,10 @@
-//! What frames are: of modules, losses, optimizers, and of packages that save memory.
+//! Marks of frames: of modules, losses, optimizers, and of packages that save memory.
 
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 use vramscope_trace::is_python;
 use vramscope_trace::slicing::{Budget, strides};
 
-/// What a frame is, or what the frames of a call stack are together, as bits.
+/// The kinds of a frame, or of all frames of a call stack, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark(u32);
 

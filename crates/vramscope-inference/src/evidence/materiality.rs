@@ -1,4 +1,4 @@
-//! What is worth a claim.
+//! Materiality: the least that is worth a claim.
 
 /// The fewest bytes that are worth a claim: less than a CUDA context varies by.
 const FLOOR: u64 = 16 << 20;

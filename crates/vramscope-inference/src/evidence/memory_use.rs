@@ -1,4 +1,4 @@
-//! What the reserved memory of one state is used for.
+//! The uses of the reserved memory of one state.
 
 use super::Evidence;
 use crate::step_phases::CategoryBytes;

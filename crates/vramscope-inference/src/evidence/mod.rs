@@ -15,6 +15,7 @@ mod memory_use;
 pub(crate) mod one_piece;
 pub(crate) mod optimizer;
 pub(crate) mod passes;
+pub(crate) mod proof;
 pub(crate) mod ranks;
 mod returns;
 mod run;
@@ -40,7 +41,7 @@ use vramscope_snapshot::{FrameId, Snapshot, StackId};
 use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Carving, Sites, Trace, is_framework_frame};
 
-/// What claims about one device are derived from.
+/// The sources of claims about one device.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
     /// The snapshot's tables.
@@ -55,9 +56,9 @@ pub struct Evidence<'a> {
     pub categories: &'a Categories,
     /// Training steps, or repetitions; `None` if nothing shows them.
     pub steps: Option<&'a Steps>,
-    /// What repeats.
+    /// The passes: parts of a program that repeat.
     pub passes: &'a Passes,
-    /// What the operations of a traced step used; `None` if none was traced.
+    /// The memory that operations of a traced step used; `None` if none was traced.
     pub uses: Option<&'a Uses>,
 }
 

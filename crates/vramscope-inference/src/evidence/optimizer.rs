@@ -1,9 +1,9 @@
 //! The optimizer: how it updates, and what states it keeps.
 
 use super::marks::Mark;
+use super::proof::{Enabled, Proof};
 use super::{Run, gradients};
 use crate::category::Category;
-use crate::claims::changes::{Enabled, Proof};
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use vramscope_snapshot::Stage;
 use vramscope_trace::Coverage;
 
-/// What stands at the line of a change of the optimizer.
+/// The statement at the line of a change of the optimizer.
 pub(crate) const WHAT: &str = "the optimizer's step; the change is where it is constructed";
 
 /// bitsandbytes keeps states of fewer elements in 32 bits (`min_8bit_size`).

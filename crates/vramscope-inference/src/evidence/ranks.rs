@@ -67,7 +67,7 @@ pub struct RankStack {
     /// The category with most of the bytes.
     pub category: Category,
     /// Whether a finding about growth or held memory of this rank names the call site.
-    pub is_told: bool,
+    pub is_named: bool,
 }
 
 /// The fewest ranks with a meaningful median.

@@ -46,7 +46,7 @@ pub(crate) struct Burst {
     pub(crate) cause: Cause,
     /// The call stack of the first event.
     pub(crate) stack: StackId,
-    /// What the segments are to the next request.
+    /// The use of the segments for the next request.
     fit: Fit,
     /// The reserved bytes before the return, and those that the next event reserves.
     wanted: u64,
@@ -161,7 +161,7 @@ struct Room<'a> {
     returned: FxHashMap<(u32, u64), &'a Span>,
 }
 
-/// What the returned segments are to the next request.
+/// The use of returned segments for the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
     /// One of them could have served it.

@@ -22,7 +22,7 @@ pub(crate) struct Cut {
 pub(crate) struct Saving {
     /// The peak without the memory.
     pub(crate) peak: u64,
-    /// What the peak loses.
+    /// The peak is lower by this, in bytes.
     pub(crate) bytes: u64,
 }
 

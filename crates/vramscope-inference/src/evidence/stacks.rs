@@ -1,4 +1,4 @@
-//! What the Python frames of each call stack say, read once.
+//! The Python frames of each call stack, read once.
 
 use super::marks::{Mark, Marks};
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
@@ -12,7 +12,7 @@ pub(crate) type Place = u32;
 /// The call stacks of a snapshot, reduced to Python.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    /// What frames and stacks are.
+    /// The marks of frames and stacks.
     pub(crate) marks: Marks,
     places: Vec<Place>,
     functions: Vec<u32>,

@@ -14,7 +14,7 @@ use std::hash::{Hash, Hasher};
 use vramscope_snapshot::FrameId;
 use vramscope_trace::file_name;
 
-/// What one call site makes in a pass.
+/// Blocks of one call site in a pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Made {
     /// The largest block.
@@ -47,9 +47,9 @@ pub(crate) struct Held {
 pub(crate) struct Traits {
     /// Training passes of a step.
     pub(crate) passes: Option<u32>,
-    /// What grows with tokens in a training pass, by call site.
+    /// Blocks that grow with tokens in a training pass, by call site.
     pub(crate) training: FxHashMap<u64, Made>,
-    /// The same in an evaluation.
+    /// Such blocks in an evaluation.
     pub(crate) evaluation: FxHashMap<u64, Made>,
     /// All training passes have inputs of one size, as far as they are known.
     pub(crate) is_steady: bool,
@@ -149,7 +149,7 @@ fn held(run: Run<'_>) -> Vec<(FrameId, u64)> {
     lines
 }
 
-/// What grows with tokens in a pass, by call site.
+/// Blocks that grow with tokens in a pass, by call site.
 pub(crate) fn made(run: Run<'_>, pass: &Pass) -> FxHashMap<u64, Made> {
     let mut all: FxHashMap<u64, Made> = FxHashMap::default();
     for (_, life) in run.made_in(pass) {
@@ -205,4 +205,9 @@ fn function(run: Run<'_>, frame: FrameId) -> u64 {
     run.cx.snapshot.text(of.name).hash(&mut hasher);
     file_name(&run.cx.snapshot.text(of.file)).hash(&mut hasher);
     hasher.finish()
+}
+
+/// Bytes of sizes that occur several times each.
+pub(crate) fn total(sizes: &BTreeMap<u64, u32>) -> u64 {
+    sizes.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum()
 }

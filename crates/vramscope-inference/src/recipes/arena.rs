@@ -4,13 +4,14 @@
 //! from the run, into the same memory. Deaths are not sorted anew: those that no recipe moved are
 //! in the run's order.
 
-use super::lives::{Life, Lives};
-use super::order::{settle, time_key};
+use super::lives::Lives;
+use super::order::{NEW, Order};
 use super::replay::ChangedRun;
+use super::settle::{settle, time_key};
 use super::{Declined, Editable};
 use crate::claims::changes::Recipe;
 use crate::evidence::Evidence;
-use vramscope_trace::slicing::{Budget, STRIDE, filled, strides};
+use vramscope_trace::slicing::{Budget, strides};
 
 /// A run to which recipes are applied. Each list of recipes begins with the unchanged run.
 #[derive(Debug)]
@@ -22,17 +23,6 @@ pub struct Arena<'a> {
     origin: Vec<u32>,
     order: Order,
 }
-
-/// The births and deaths of blocks in the order of time.
-#[derive(Debug, Default)]
-pub(crate) struct Order {
-    /// The number of blocks that are born. Their births are in the order of the blocks.
-    pub(super) births: usize,
-    /// The blocks that die, by death. At equal times they come in the order of their births.
-    pub(super) frees: Vec<u32>,
-}
-
-const NEW: u32 = u32::MAX;
 
 impl<'a> Arena<'a> {
     /// An arena without a change.
@@ -73,62 +63,7 @@ impl<'a> Arena<'a> {
             let origin = Some(&mut self.origin[..]);
             settle(&mut lives.all, origin, |life| time_key(life.begin), budget).await;
         }
-        self.order.change(run, &lives.all, &self.origin, budget).await;
+        self.order.change((&run.lives.all, &run.order), &lives.all, &self.origin, budget).await;
         Ok(ChangedRun::new(run, &lives.all, &self.order, applied, recipes))
-    }
-}
-
-impl Order {
-    /// The order of blocks.
-    pub(crate) async fn new(lives: &[Life], budget: &mut Budget) -> Self {
-        let mut order = Self::default();
-        for part in strides(lives.len()) {
-            budget.charge(part.len() as u64).await;
-            for at in part {
-                order.births += usize::from(lives[at].is_real());
-                if lives[at].dies() {
-                    order.frees.push(at as u32);
-                }
-            }
-        }
-        order.settle(lives, budget).await;
-        order
-    }
-
-    /// The order of the changed blocks of a run. It begins with the order of the run.
-    async fn change(
-        &mut self,
-        run: &Editable,
-        lives: &[Life],
-        origin: &[u32],
-        budget: &mut Budget,
-    ) {
-        let mut places = filled(NEW, run.lives.all.len(), budget).await;
-        let mut others = Vec::new();
-        self.births = 0;
-        for part in strides(lives.len()) {
-            budget.charge(part.len() as u64).await;
-            for at in part {
-                self.births += usize::from(lives[at].is_real());
-                match run.lives.all.get(origin[at] as usize) {
-                    _ if !lives[at].dies() => {}
-                    Some(life) if life.dies() => places[origin[at] as usize] = at as u32,
-                    _ => others.push(at as u32),
-                }
-            }
-        }
-        self.frees.clear();
-        for frees in run.order.frees.chunks(STRIDE) {
-            budget.charge(2 * frees.len() as u64).await;
-            let places = frees.iter().map(|&at| places[at as usize]);
-            self.frees.extend(places.filter(|&at| at != NEW));
-        }
-        self.frees.append(&mut others);
-        self.settle(lives, budget).await;
-    }
-
-    async fn settle(&mut self, lives: &[Life], budget: &mut Budget) {
-        let death = |&at: &u32| (time_key(lives[at as usize].end), at);
-        settle(&mut self.frees, None, death, budget).await;
     }
 }

@@ -3,7 +3,7 @@
 //! Times are events of the recording with fractions, so that a recipe can put a block between two
 //! events. A block from before the window is born at -1. One that lives on dies at infinity.
 
-use super::order::{settle, time_key};
+use super::settle::{settle, time_key};
 use crate::category::Category;
 use crate::evidence::Evidence;
 pub(crate) use crate::evidence::failure::{Failure, failure as failed};

@@ -10,12 +10,13 @@
 //! 5. [`arena`] applies recipes to a copy of the list, which it uses again and again.
 //! 6. [`replay`] replays the list.
 
-pub(crate) mod arena;
+mod arena;
 pub(crate) mod facts;
 pub(crate) mod lives;
-mod order;
+pub(crate) mod order;
 pub(crate) mod replay;
 mod rest;
+mod settle;
 
 pub use arena::Arena;
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
@@ -27,9 +28,9 @@ use crate::evidence::stacks::Stacks;
 use crate::shapes::Dims;
 use crate::step_phases::StepPhase;
 use crate::what_if::WhatIf;
-use arena::Order;
 use facts::Facts;
 use lives::{Life, Lives, Return};
+use order::Order;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

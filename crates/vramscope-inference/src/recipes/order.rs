@@ -1,140 +1,73 @@
-//! Sorts a list of which most is in order, in slices.
+//! The births and deaths of blocks in the order of time.
 
-use vramscope_trace::slicing::{Budget, STRIDE, strides};
-use vramscope_trace::sort;
+use super::lives::Life;
+use super::settle::{settle, time_key};
+use vramscope_trace::slicing::{Budget, STRIDE, filled, strides};
 
-/// A time as a number of equal order.
-pub(super) fn time_key(time: f64) -> i64 {
-    let bits = time.to_bits().cast_signed();
-    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
+/// The births and deaths of blocks in the order of time.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    /// The number of blocks that are born. Their births are in the order of the blocks.
+    pub(super) births: usize,
+    /// The blocks that die, by death. At equal times they come in the order of their births.
+    pub(super) frees: Vec<u32>,
 }
 
-/// Sorts items by a key. Equal ones keep their order.
-///
-/// Items that are smaller than one before them are taken out, sorted and put back. `beside` has a
-/// number for each item, which moves with it.
-pub(super) async fn settle<T: Copy + Send, K: Ord + Copy + Send>(
-    items: &mut [T],
-    beside: Option<&mut [u32]>,
-    key: impl Fn(&T) -> K,
-    budget: &mut Budget,
-) {
-    let mut most: Option<K> = None;
-    let mut loose: Vec<(K, u32)> = Vec::new();
-    for part in strides(items.len()) {
-        budget.charge(part.len() as u64).await;
-        for index in part {
-            let key = key(&items[index]);
-            if most.is_some_and(|most| key < most) {
-                loose.push((key, index as u32));
-            } else {
-                most = Some(key);
+/// The origin of a block that recipes added.
+pub(super) const NEW: u32 = u32::MAX;
+
+impl Order {
+    /// The order of blocks.
+    pub(crate) async fn new(lives: &[Life], budget: &mut Budget) -> Self {
+        let mut order = Self::default();
+        for part in strides(lives.len()) {
+            budget.charge(part.len() as u64).await;
+            for at in part {
+                order.births += usize::from(lives[at].is_real());
+                if lives[at].dies() {
+                    order.frees.push(at as u32);
+                }
             }
         }
+        order.settle(lives, budget).await;
+        order
     }
-    if loose.is_empty() {
-        return;
-    }
-    let taken: Vec<u32> = loose.iter().map(|&(_, index)| index).collect();
-    sort(&mut loose, budget).await;
-    let mut moves: Vec<Move> = Vec::with_capacity(loose.len());
-    let mut rest = loose.iter().peekable();
-    let (mut gaps, mut kept) = (taken.iter().peekable(), 0);
-    for part in strides(items.len()) {
-        budget.charge(part.len() as u64).await;
-        for index in part {
-            if gaps.next_if(|&&gap| gap as usize == index).is_some() {
-                continue;
-            }
-            let key = key(&items[index]);
-            while let Some(&(_, from)) = rest.next_if(|(other, _)| *other < key) {
-                moves.push(Move { from, to: kept + moves.len() as u32 });
-            }
-            kept += 1;
-        }
-    }
-    for &(_, from) in rest {
-        moves.push(Move { from, to: kept + moves.len() as u32 });
-    }
-    rearrange(items, &taken, &moves, budget).await;
-    if let Some(beside) = beside {
-        rearrange(beside, &taken, &moves, budget).await;
-    }
-}
 
-/// Where an item stood, and where it belongs.
-#[derive(Clone, Copy)]
-struct Move {
-    from: u32,
-    to: u32,
-}
-
-/// Moves items. `taken` are their old places and `moves` lists them by their new ones, ascending
-/// both. The other items close up.
-async fn rearrange<T: Copy + Send>(
-    items: &mut [T],
-    taken: &[u32],
-    moves: &[Move],
-    budget: &mut Budget,
-) {
-    let mut moved: Vec<(u32, T)> = Vec::with_capacity(moves.len());
-    for moves in moves.chunks(STRIDE) {
-        budget.charge(moves.len() as u64).await;
-        moved.extend(moves.iter().map(|of| (of.to, items[of.from as usize])));
-    }
-    let (mut gaps, mut kept) = (taken.iter().peekable(), 0);
-    for part in strides(items.len()) {
-        budget.charge(part.len() as u64).await;
-        for index in part {
-            if gaps.next_if(|&&gap| gap as usize == index).is_none() {
-                items[kept] = items[index];
-                kept += 1;
+    /// The order of changed blocks. It begins with the order of those `before`. `origin` has the
+    /// index there of each changed block, or [`NEW`].
+    pub(super) async fn change(
+        &mut self,
+        before: (&[Life], &Self),
+        lives: &[Life],
+        origin: &[u32],
+        budget: &mut Budget,
+    ) {
+        let mut places = filled(NEW, before.0.len(), budget).await;
+        let mut others = Vec::new();
+        self.births = 0;
+        for part in strides(lives.len()) {
+            budget.charge(part.len() as u64).await;
+            for at in part {
+                self.births += usize::from(lives[at].is_real());
+                match before.0.get(origin[at] as usize) {
+                    _ if !lives[at].dies() => {}
+                    Some(life) if life.dies() => places[origin[at] as usize] = at as u32,
+                    _ => others.push(at as u32),
+                }
             }
         }
-    }
-    let mut free = items.len();
-    while let Some(&(to, item)) = moved.last() {
-        if free.is_multiple_of(STRIDE) {
-            budget.charge(STRIDE as u64).await;
+        self.frees.clear();
+        for frees in before.1.frees.chunks(STRIDE) {
+            budget.charge(2 * frees.len() as u64).await;
+            let places = frees.iter().map(|&at| places[at as usize]);
+            self.frees.extend(places.filter(|&at| at != NEW));
         }
-        free -= 1;
-        if to as usize == free {
-            items[free] = item;
-            moved.pop();
-        } else {
-            kept -= 1;
-            items[free] = items[kept];
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use vramscope_trace::slicing::now;
-
-    fn settled(mut items: Vec<(i64, u32)>) -> Vec<(i64, u32)> {
-        let mut beside: Vec<u32> = items.iter().map(|item| item.1).collect();
-        now(async |budget| settle(&mut items, Some(&mut beside), |item| item.0, budget).await);
-        assert_eq!(beside, items.iter().map(|item| item.1).collect::<Vec<_>>());
-        items
+        self.frees.append(&mut others);
+        self.settle(lives, budget).await;
     }
 
-    #[test]
-    fn settle_is_a_stable_sort() {
-        let keys: [&[i64]; 6] =
-            [&[], &[1], &[2, 1], &[1, 5, 3, 3, 5, 2, 9], &[9, 1, 1, 2], &[1, 2, 3, 1, 2, 3, 0]];
-        for keys in keys {
-            let items: Vec<(i64, u32)> = keys.iter().copied().zip(0..).collect();
-            let mut expected = items.clone();
-            expected.sort_by_key(|item| item.0);
-            assert_eq!(settled(items), expected);
-        }
-    }
-
-    #[test]
-    fn time_key_keeps_the_order_of_times() {
-        let times = [f64::NEG_INFINITY, -1.0, -0.5, -0.0, 0.0, 0.25, 1e9, f64::INFINITY];
-        assert!(times.map(time_key).is_sorted());
+    async fn settle(&mut self, lives: &[Life], budget: &mut Budget) {
+        let death = |&at: &u32| (time_key(lives[at as usize].end), at);
+        settle(&mut self.frees, None, death, budget).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Replays a changed run through the allocator's model.
 
-use super::arena::Order;
 use super::lives::{Life, Return, Span};
+use super::order::Order;
 use super::{Applied, Editable, Rest};
 use crate::claims::changes::Recipe;
 use crate::step_phases::{CategoryBytes, StepPhase};

@@ -2385,7 +2385,7 @@ export type Blocks = Quantity;
 
 export type Simulated = { 
 /**
- * What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
+ * The difference from the recording, in words: `as recorded`, `expandable_segments:True`.
  */
 change: string, 
 /**
@@ -2421,7 +2421,7 @@ export type Covers = "run" | "step" | "request";
 
 export type Fix = { 
 /**
- * What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
+ * The change in a few words: `6 blocks checkpointed (models.py:65)`.
  */
 text: string, 
 /**
@@ -2437,7 +2437,7 @@ conf: string | null,
  */
 outcome: Outcome, 
 /**
- * What PyTorch must have for the run to go through.
+ * The memory that PyTorch must have for the run to go through.
  */
 needs_bytes: Bytes, 
 /**
@@ -2445,11 +2445,11 @@ needs_bytes: Bytes,
  */
 short_by: Bytes | null, 
 /**
- * What the peak of `active_bytes` loses.
+ * The peak of `active_bytes` is lower by this.
  */
 saving_bytes: Bytes, 
 /**
- * What it costs.
+ * The price.
  */
 cost: Cost, 
 /**
@@ -2471,7 +2471,7 @@ export type PlannedSet = {
  */
 largest_batch: number | null, 
 /**
- * What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
+ * The change in a few words: `6 blocks checkpointed (models.py:65)`.
  */
 text: string, 
 /**
@@ -2487,7 +2487,7 @@ conf: string | null,
  */
 outcome: Outcome, 
 /**
- * What PyTorch must have for the run to go through.
+ * The memory that PyTorch must have for the run to go through.
  */
 needs_bytes: Bytes, 
 /**
@@ -2495,11 +2495,11 @@ needs_bytes: Bytes,
  */
 short_by: Bytes | null, 
 /**
- * What the peak of `active_bytes` loses.
+ * The peak of `active_bytes` is lower by this.
  */
 saving_bytes: Bytes, 
 /**
- * What it costs.
+ * The price.
  */
 cost: Cost, 
 /**
@@ -2549,7 +2549,7 @@ export type Look = {
  */
 text: string, 
 /**
- * What the peak of `active_bytes` loses, replayed.
+ * The peak of `active_bytes` is lower by this, replayed.
  */
 bytes: Bytes, 
 /**

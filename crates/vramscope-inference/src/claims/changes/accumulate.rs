@@ -101,7 +101,7 @@ fn accumulate(lives: &mut Lives, facts: &Facts, parts: u32) -> Result<Applied, D
         .collect();
     let first_step = forward.keys().next().copied();
     let last_step = forward.keys().next_back().copied();
-    // What outlives the next step, too, is held on purpose.
+    // Blocks that outlive the next step, too, are held on purpose.
     let held: FxHashSet<(StackId, u64)> = lives
         .all
         .iter()
@@ -132,7 +132,7 @@ fn accumulate(lives: &mut Lives, facts: &Facts, parts: u32) -> Result<Applied, D
         second.add(lives, &mut new);
         for index in lives.born(second.from, second.to) {
             let life = lives.all[index];
-            // What the program holds from each step stays.
+            // Blocks that the program holds from each step stay.
             let is_held = life.stack.is_some_and(|stack| held.contains(&(stack, life.bytes)));
             let is_of_pass = !life.is_of_model() && life.category != Category::Gradient && !is_held;
             if let Some(end) = second.first_end(&life).filter(|_| is_of_pass) {

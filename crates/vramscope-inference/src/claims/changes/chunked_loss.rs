@@ -1,7 +1,6 @@
 //! Logits and loss in parts.
 
 use super::prelude::*;
-use super::upcast_off::drop_upcast;
 use crate::evidence::checkpoint;
 use crate::recipes::facts::{Logits, logits};
 use rustc_hash::FxHashSet;
@@ -71,7 +70,7 @@ fn chunked(lives: &mut Lives, facts: &Facts, parts: u32) -> Result<Applied, Decl
         let blocks = lives.born(pass.begin, pass.end);
         let Some(logits) = logits(lives, facts, blocks, pass) else { continue };
         if is_upcast_by_package(lives, &logits, pass) {
-            drop_upcast(lives, &logits, pass);
+            logits.drop_upcast(lives, pass);
         }
         let of_logits = of_logits(lives, &logits, pass);
         if of_logits.is_empty() {

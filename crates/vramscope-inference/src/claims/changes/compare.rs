@@ -1,7 +1,10 @@
 //! Which changes lead from one run to another.
 
-use super::{CHANGES, Change, Enabled, Features, Group, Recipe, Value};
-use std::collections::BTreeMap;
+use super::change::{Change, Compared, Features, Group};
+use super::recipe::Recipe;
+use super::{CHANGES, params_bf16, shard};
+use crate::evidence::proof::Enabled;
+use crate::evidence::traits::total;
 
 /// The changes that lead from one run of a program to another.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,60 +19,23 @@ pub struct Changes {
     pub unclear: Vec<&'static Change>,
 }
 
-/// How a second run differs from the first, for one change.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Compared {
-    /// Nothing of this change.
-    Same,
-    /// The change.
-    Came(Value),
-    /// As well as another change.
-    Or(Value),
-    /// The second run is without it.
-    Went,
-    /// Something that has no name.
-    Unnamed,
-}
-
-/// A change that was off came, and one that was on went.
-pub(super) fn came_or_went(change: &'static Change, a: &Features, b: &Features) -> Compared {
-    match (a.state(change), b.state(change)) {
-        (Some(Enabled::Off), Some(Enabled::On)) => Compared::Came(Value::None),
-        (Some(Enabled::On), Some(Enabled::Off)) => Compared::Went,
-        _ => Compared::Same,
-    }
-}
-
-/// As [`came_or_went`], where only what comes tells.
-pub(super) fn came(change: &'static Change, a: &Features, b: &Features) -> Compared {
-    match came_or_went(change, a, b) {
-        Compared::Went => Compared::Same,
-        compared => compared,
-    }
-}
-
-impl Change {
-    pub(super) fn compared(&'static self, a: &Features, b: &Features) -> Compared {
-        (self.compare)(self, a, b)
-    }
-}
-
 impl Features {
     /// The recipes that lead to a later run. `None` if the models differ, or if no recipe has the
     /// change.
     pub fn changes_to(&self, after: &Self) -> Option<Changes> {
-        let has_its_model = super::params_bf16::is_half(self, after)
-            || super::shard::came(self, after)
+        let has_its_model = params_bf16::is_half(self, after)
+            || shard::came(self, after)
             || is_one_model(self, after);
         if !has_its_model {
             return None;
         }
-        let mut changes = Changes::default();
+        let (mut changes, mut alone) = (Changes::default(), None);
         let of_optimizer = |change: &Change| change.group == Group::Optimizer;
         for &change in CHANGES {
             match change.compared(self, after) {
                 Compared::Same => {}
                 Compared::Came(value) => changes.recipes.push(change.with(value)),
+                Compared::CameAlone(value) => alone = Some(change.with(value)),
                 Compared::Or(value) => changes.or = Some(change.with(value)),
                 Compared::Went => changes.undone.push(change),
                 Compared::Unnamed => return None,
@@ -78,6 +44,9 @@ impl Features {
                 changes.unclear.push(change);
             }
         }
+        if changes.recipes.is_empty() && changes.undone.is_empty() {
+            changes.recipes.extend(alone);
+        }
         // Of changes of the optimizer the last counts: the others are consequences.
         if let Some(last) = changes.recipes.iter().rfind(|of| of_optimizer(of.change)).cloned() {
             changes.recipes.retain(|of| !of_optimizer(of.change) || *of == last);
@@ -85,11 +54,6 @@ impl Features {
         }
         Some(changes)
     }
-}
-
-/// Bytes of sizes that occur several times each.
-pub(super) fn total(sizes: &BTreeMap<u64, u32>) -> u64 {
-    sizes.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum()
 }
 
 /// Parameters of one program may differ by one percent of their bytes: one is allocated again, or

@@ -1,6 +1,5 @@
-//! What a line makes is dropped after the backward pass.
+//! The results of a line are dropped after the backward pass.
 
-use super::CHANGES;
 use super::prelude::*;
 use crate::evidence::stacks::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,10 +35,6 @@ const MIN_HELD: u64 = 16 << 20;
 
 /// The line whose results are not held any more, if nothing else changed.
 fn compare(a: &Features, b: &Features) -> Compared {
-    let mut others = CHANGES.iter().filter(|change| ***change != DEL);
-    if others.any(|change| matches!(change.compared(a, b), Compared::Came(_) | Compared::Went)) {
-        return Compared::Same;
-    }
     let (a, b) = (&a.traits, &b.traits);
     let mut gone = a.held.iter().filter(|held| {
         !b.held.iter().any(|other| other.function == held.function)
@@ -48,7 +43,7 @@ fn compare(a: &Features, b: &Features) -> Compared {
     let Some(first) = gone.next() else { return Compared::Same };
     let rest: u64 = gone.map(|held| held.bytes).sum();
     if rest < first.bytes {
-        Compared::Came(Value::Site(first.line.clone()))
+        Compared::CameAlone(Value::Site(first.line.clone()))
     } else {
         Compared::Same
     }

@@ -1,6 +1,6 @@
 //! Where a recipe is an edit of the program: the line that changes.
 
-use super::Change;
+use super::change::{Change, Line};
 use crate::category::Category;
 use crate::evidence::Evidence;
 use crate::evidence::marks::Mark;
@@ -20,27 +20,6 @@ pub struct EditAt {
     pub package: Option<FrameId>,
     /// The frame inside a block of the model.
     pub block: Option<FrameId>,
-}
-
-/// Which line of the program a change edits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// None, or the line of its recipe.
-    None,
-    /// The call of the model's blocks.
-    Blocks,
-    /// The call of the loss.
-    Loss,
-    /// The softmax of attention.
-    Maps,
-    /// The call of the optimizer's step.
-    Optimizer,
-    /// The call of the model in a pass with a backward pass.
-    Training,
-    /// The call of the model in an evaluation.
-    Evaluation,
-    /// Where the parameters are made.
-    Parameters,
 }
 
 impl Editable {

@@ -3,80 +3,23 @@
 //! Call stacks prove most of them, sizes and lives of blocks the rest. Where a recording does not
 //! tell, nothing is said. [`Features::changes_to`] compares two runs.
 
-use super::{CHANGES, Change};
+use super::CHANGES;
+use super::change::{Change, Features, Optimization};
+use super::words::ProofWords;
 use crate::evidence::Evidence;
 use crate::evidence::marks::Mark;
 use crate::evidence::stacks::Stacks;
 use crate::evidence::traits::Traits;
 use crate::evidence::{Run, optimizer};
-use crate::recipes::arena::Order;
 use crate::recipes::elements_of;
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{self, Lives};
+use crate::recipes::order::Order;
 use crate::recipes::replay::at_peak;
 use crate::shapes::Dims;
-use crate::step_phases::CategoryBytes;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
-
-/// Whether a run has an optimization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Enabled {
-    /// It has.
-    On,
-    /// It has not.
-    Off,
-    /// A part of it has.
-    Partly,
-}
-
-/// Proof that a run has an optimization, or lacks it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Proof {
-    /// The line of the program or of a package that shows it.
-    pub site: Option<FrameId>,
-    /// The function of PyTorch, or of a package, that does it.
-    pub by: Option<FrameId>,
-    /// The line that does without it.
-    pub other: Option<FrameId>,
-    /// How often it was seen.
-    pub count: u32,
-    /// Of how many.
-    pub of: u32,
-    /// Bytes that show it.
-    pub bytes: u64,
-    /// Blocks of the model that one checkpointed piece computes again at once; else 0.
-    pub at_once: u32,
-}
-
-/// A change that a run has, or has not.
-#[derive(Clone, Copy, Debug)]
-pub struct Optimization {
-    /// Which.
-    pub change: &'static Change,
-    /// Whether the run has it.
-    pub state: Enabled,
-    /// The proof of the state.
-    pub proof: Proof,
-}
-
-/// How a run was made: its memory optimizations, and sizes to compare with another run.
-#[derive(Clone, Debug)]
-pub struct Features {
-    /// The optimizations that the recording tells about.
-    pub optimizations: Vec<Optimization>,
-    /// The optimizer's classes, as PyTorch names the ranges of their steps.
-    pub optimizers: Vec<String>,
-    /// Requested bytes by category where they are most.
-    pub at_peak: CategoryBytes,
-    /// Lines of PyTorch's call of a module: they differ between releases.
-    pub torch_lines: Vec<u32>,
-    pub(super) traits: Traits,
-}
 
 impl Features {
     /// The features of a device's run. `dims` are those of its peak. `None` for host memory.
@@ -106,18 +49,15 @@ impl Features {
             traits: Traits::new(run),
         })
     }
+}
 
-    /// The state of a change; `None` if the recording does not tell.
-    pub fn of(&self, change: &Change) -> Option<&Optimization> {
-        self.optimizations.iter().find(|of| of.change == change)
-    }
-
-    pub(super) fn state(&self, change: &Change) -> Option<Enabled> {
-        self.of(change).map(|of| of.state)
-    }
-
-    pub(super) fn is(&self, change: &Change, state: Enabled) -> bool {
-        self.state(change) == Some(state)
+impl Optimization {
+    /// The proof in a sentence.
+    pub fn proof_text(&self, words: &ProofWords) -> String {
+        let text = (self.change.proof)(self.state, words);
+        let mut letters = text.chars();
+        let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+        format!("{}{}.", first.unwrap_or_default(), letters.as_str())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a line makes is dropped at its last use.
+//! The results of a line are dropped at their last use.
 //!
 //! One step was traced. A block of another step dies where its like in the traced step does: the
 //! first block that is born after the last use is an anchor, and in the other step the death is
@@ -67,7 +67,7 @@ fn last_use(lives: &mut Lives, site: &str, cx: Evidence<'_>) -> Result<Applied, 
             .collect();
         for (at, &index) in indices.iter().enumerate() {
             let life = &lives.all[index];
-            // What completes a failed step are copies: theirs is the time of the original.
+            // Copies complete a failed step, and have the time of the original.
             let mut end = if life.dead > life.begin { life.dead } else { f64::INFINITY };
             if !is_traced(&&index) && !anchors.is_empty() {
                 let count = anchors.len();

@@ -1,4 +1,4 @@
-//! What backward needs waits in the host's memory.
+//! Tensors that backward needs wait in the host's memory.
 
 use super::prelude::*;
 

@@ -1,11 +1,11 @@
 //! The whole model in 16 bits.
 
-use super::compare::total;
 use super::prelude::*;
 use super::shard;
 use crate::evidence::autocast;
+use crate::evidence::traits::total;
 
-/// What has elements of four bytes has elements of two. Casts of autocast vanish.
+/// Blocks with elements of four bytes get elements of two. Casts of autocast vanish.
 pub(super) static PARAMS_BF16: Change = Change {
     form: "params:bf16",
     does: "what has four bytes an element has two",

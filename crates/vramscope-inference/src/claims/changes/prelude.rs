@@ -1,16 +1,13 @@
-//! What the file of a change needs.
+//! Imports of the files of changes.
 
-pub(super) use super::compare::{Compared, came, came_or_went};
-pub(super) use super::edit_at::Line;
-pub(super) use super::features::{Enabled, Features, Proof};
-pub(super) use super::recipe::Value;
+pub(super) use super::change::{Change, Compared, Cost, Features, Group, Line, came, came_or_went};
+pub(super) use super::value::Value;
 pub(super) use super::words::ProofWords;
-pub(super) use super::{Change, Cost, Group};
 pub(super) use crate::category::Category;
-pub(super) use crate::evidence::Evidence;
-pub(super) use crate::evidence::Run;
 pub(super) use crate::evidence::marks::Mark;
 use crate::evidence::optimizer::WHAT;
+pub(super) use crate::evidence::proof::{Enabled, Proof};
+pub(super) use crate::evidence::{Evidence, Run};
 pub(super) use crate::recipes::facts::{Facts, Pass};
 pub(super) use crate::recipes::lives::{Life, Lives};
 pub(super) use crate::recipes::{Applied, Declined};

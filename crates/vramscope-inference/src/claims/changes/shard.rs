@@ -1,7 +1,7 @@
 //! Parameters, gradients and states over several ranks (FSDP).
 
-use super::compare::total;
 use super::prelude::*;
+use crate::evidence::traits::total;
 use crate::recipes::facts::{pieces, repeated_site, with_stack};
 
 /// Each rank has a part. From forward to the end of backward it has the whole parameters of the
@@ -66,7 +66,7 @@ fn shard(lives: &mut Lives, facts: &Facts, ranks: u32) -> Result<Applied, Declin
     let first = lives.all.iter().find(|life| life.category == Category::Parameter);
     let first = *first.ok_or(Declined::NotPredicted)?;
     let total = total(&facts.parameters);
-    // What occurs once is in no block: the embedding, the head, the last norm.
+    // Sizes that occur once are in no block: the embedding, the head, the last norm.
     let once = facts.parameters.iter().filter(|&(bytes, n)| *n < 2 && *bytes > 4096);
     let root: u64 = once.map(|(bytes, _)| bytes).sum();
     let block = total.saturating_sub(root) / count;

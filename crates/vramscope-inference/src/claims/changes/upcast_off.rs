@@ -2,7 +2,7 @@
 
 use super::chunked_loss::CHUNKED_LOSS;
 use super::prelude::*;
-use crate::recipes::facts::{Logits, logits};
+use crate::recipes::facts::logits;
 
 pub(super) static UPCAST_OFF: Change = Change {
     form: "upcast:off",
@@ -59,38 +59,10 @@ fn without_upcast(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined>
     for pass in &facts.passes {
         let blocks = lives.born(pass.begin, pass.end);
         let logits = logits(lives, facts, blocks, pass).ok_or(Declined::NoLogits)?;
-        if !drop_upcast(lives, &logits, pass) {
+        if !logits.drop_upcast(lives, pass) {
             return Err(Declined::NoUpcast);
         }
         changed += 1;
     }
     Applied::of(changed, Declined::NoLogits)
-}
-
-/// Leaves out the copy in 32 bits, and its gradient in 16. False if there is none.
-pub(super) fn drop_upcast(lives: &mut Lives, logits: &Logits, pass: &Pass) -> bool {
-    let end = pass.backward.map_or(pass.end, |backward| backward.end);
-    let first = lives.all[logits.block].bytes;
-    let upcast: Vec<usize> = lives
-        .born(logits.begin, end)
-        .filter(|&index| {
-            let life = &lives.all[index];
-            Some(life.bytes) == first.checked_mul(2)
-                && !matches!(life.category, Category::Parameter | Category::Gradient)
-        })
-        .collect();
-    let [copy, rest @ ..] = &upcast[..] else { return false };
-    lives.all[*copy].drop();
-    for &index in rest {
-        lives.all[index].bytes /= 2;
-    }
-    if let Some(backward) = pass.backward {
-        let low = lives
-            .born(backward.begin, end)
-            .find(|&i| lives.all[i].bytes == first && upcast.binary_search(&i).is_err());
-        if let Some(low) = low {
-            lives.all[low].drop();
-        }
-    }
-    true
 }

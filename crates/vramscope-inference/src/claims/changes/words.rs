@@ -1,6 +1,5 @@
-//! What proofs are told with.
+//! The words of proofs.
 
-use super::{Change, Optimization};
 use vramscope_units::{Bytes, grouped};
 
 /// A proof, with its frames in words.
@@ -52,21 +51,4 @@ pub(super) fn plural(count: u32, what: &str) -> String {
         _ => format!("{what}s"),
     };
     format!("{} {words}", grouped(count.into()))
-}
-
-impl Optimization {
-    /// The proof in a sentence.
-    pub fn proof_text(&self, words: &ProofWords) -> String {
-        let text = (self.change.proof)(self.state, words);
-        let mut letters = text.chars();
-        let first = letters.next().map(|letter| letter.to_uppercase().to_string());
-        format!("{}{}.", first.unwrap_or_default(), letters.as_str())
-    }
-}
-
-impl Change {
-    /// What it found, in words: the blocks of the model, maps, passes with logits.
-    pub fn found_text(&self, count: u32, site: &str) -> Option<String> {
-        self.found.map(|of| of(count, site)).filter(|text| !text.is_empty())
-    }
 }

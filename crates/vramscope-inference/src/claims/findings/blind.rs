@@ -1,4 +1,4 @@
-//! What could not be looked for in a recording, and why.
+//! Blind spots: findings that a recording cannot show, and why.
 
 use super::growth::MIN_STEPS;
 use crate::category::Category;
@@ -83,7 +83,7 @@ pub enum Overrun {
 /// The share of the peak of unknown category, in percent, from which categories tell nothing.
 const MIN_UNKNOWN_PERCENT: u64 = 90;
 
-/// What could not be looked for on one device.
+/// The blind spots of one device.
 pub async fn blind_spots(cx: Evidence<'_>, budget: &mut Budget) -> Vec<BlindSpot> {
     let is_npu = cx.trace.device.kind == DeviceKind::Npu;
     match cx.trace.device.events.len() {
@@ -231,7 +231,7 @@ impl BlindSpot {
         }
     }
 
-    /// What cannot be told, why, and how to record it.
+    /// The memory or cause that stays unknown, why, and how to record it.
     pub fn text(self) -> String {
         match self {
             Self::NoHistory { is_npu } => format!(

@@ -127,7 +127,7 @@ async fn reserved_again(
     again
 }
 
-/// What the search costs at its peak.
+/// The cost of the search at its peak.
 async fn search(cx: Evidence<'_>, bursts: &[&Burst], budget: &mut Budget) -> AlgorithmSearch {
     let slots = cx.trace.slots();
     let steps = cx.steps.filter(|steps| steps.are_training());

@@ -10,7 +10,7 @@ use crate::uses::UseGroup;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(2);
 
 /// A step whose peak is lower than this share of the run's does not set it, in percent.

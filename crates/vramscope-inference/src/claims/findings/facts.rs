@@ -1,7 +1,8 @@
-//! The facts of all findings of a device. [`kinds`](crate::claims::kinds) has the list.
+//! The facts of all findings of a device. [`super`] has the list.
 
+use super::all_findings;
 use crate::claims::found::Found;
-use crate::claims::kinds::{FindingKind, all_findings};
+use crate::claims::kinds::FindingKind;
 use crate::claims::scene::Claim;
 
 /// A finding of one device. A comparison of ranks makes [`RankSkew`](super::RankSkew), which is a

@@ -32,7 +32,7 @@ pub struct GradientsHeld {
     /// Bytes of them that are live at the peak of `requested_bytes`, if a forward or backward pass
     /// peaks. A backward pass would have allocated a part of them again by then.
     pub at_peak: Bytes,
-    /// What the peak of `requested_bytes` loses without them, at most.
+    /// The peak of `requested_bytes` is lower by at most this without them.
     pub saving: Bytes,
     /// Whether they are of parameters that no optimizer updates: `zero_grad` replaces the others,
     /// and no optimizer state has their sizes.
@@ -145,8 +145,8 @@ pub(super) async fn gradients_held(
     )
 }
 
-/// What a run lacks that drops gradients after each update. A gradient that is kept is made again
-/// at the same part of the backward pass as before.
+/// The cuts in lives if gradients are dropped after each update. A gradient that is kept is made
+/// again at the same part of the backward pass as before.
 async fn cuts(cx: Evidence<'_>, passes: &[Pass], held: &[Held], budget: &mut Budget) -> Vec<Cut> {
     let phases = cx.categories.phases();
     let mut cuts = Vec::new();

@@ -20,7 +20,7 @@ use vramscope_trace::slicing::Budget;
 use vramscope_trace::{SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, grouped};
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality { bytes: 32 << 20, percent: 10 };
 
 /// The smallest part of the reserved peak that a growing pool has, or that a shared pool saves in a
@@ -46,8 +46,8 @@ pub struct GraphPools {
     pub live: Bytes,
     /// Reserved bytes of the smallest pool and of the largest.
     pub range: (Bytes, Bytes),
-    /// What one shared pool would hold: as a replay shows it, in the order of the captures or with
-    /// the largest first. Without a replay about the most that was live in these pools at once.
+    /// Bytes of one shared pool: as a replay shows it, in the order of the captures or with the
+    /// largest first. Without a replay about the most that was live in these pools at once.
     pub shared: Bytes,
     /// The replay of the requests in one pool; `None` if the model does not meet the recording.
     pub one_pool: Option<OnePool>,

@@ -16,7 +16,7 @@ use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(2);
 
 /// The same for two equal blocks, which may be meant to be two.
@@ -36,7 +36,7 @@ pub enum HeldTooLong {
         until: Option<EventIndex>,
         /// The frame of that free, if it has a call stack of its own.
         freed_at: Option<Frame>,
-        /// What the peak of `requested_bytes` loses without them.
+        /// The peak of `requested_bytes` is lower by this without them.
         saving: Bytes,
     },
     /// A variable holds its old value until a new one is computed and assigned.
@@ -47,7 +47,7 @@ pub enum HeldTooLong {
         until: EventIndex,
         /// The line itself computes the result, maybe from the old one. No module does.
         is_direct: bool,
-        /// What the peak of `requested_bytes` loses without the old ones.
+        /// The peak of `requested_bytes` is lower by this without the old ones.
         saving: Bytes,
     },
     /// Blocks of equal size from different lines of one function.
@@ -66,15 +66,15 @@ struct Live<'a> {
     block: &'a Block,
 }
 
-/// What is held at the peak of `requested_bytes`. Other findings name the blocks of the call stacks
-/// `told`.
+/// Blocks that are held too long at the peak of `requested_bytes`. Other findings name the blocks
+/// of the call stacks `taken`.
 pub(super) async fn held_too_long(
     cx: Evidence<'_>,
-    told: &[StackId],
+    taken: &[StackId],
     budget: &mut Budget,
 ) -> Vec<Found<HeldTooLong>> {
     let live = cx.trace.live_at(cx.peak_slot(), budget).await.into_iter();
-    let own = live.filter(|(_, b)| b.origin() == Origin::Alloc && !told.contains(&b.stack));
+    let own = live.filter(|(_, b)| b.origin() == Origin::Alloc && !taken.contains(&b.stack));
     let mut live: Vec<Live<'_>> = own.map(|(index, block)| Live { index, block }).collect();
     budget.charge(4 * live.len() as u64).await;
     let mut found: Vec<Found<HeldTooLong>> = Vec::new();
@@ -90,11 +90,11 @@ pub(super) async fn held_too_long(
     found
 }
 
-/// Leaves out the blocks that findings tell of.
+/// Leaves out the blocks of findings.
 fn forget(live: &mut Vec<Live<'_>>, found: &[Found<HeldTooLong>]) {
-    let told: FxHashSet<StackId> =
+    let named: FxHashSet<StackId> =
         found.iter().flat_map(|f| f.parts.iter().map(|part| part.stack)).collect();
-    live.retain(|l| !told.contains(&l.block.stack));
+    live.retain(|l| !named.contains(&l.block.stack));
 }
 
 /// Whether a block is a result of a forward pass, and neither a part of the model nor kept for it.
@@ -120,7 +120,7 @@ async fn last_step(
 ) -> Option<Found<HeldTooLong>> {
     let step = steps.before(cx.peak_slot());
     let is_old = |l: &&Live<'_>| {
-        // What stays longer is kept on purpose, grows, or is a pass that is kept for once.
+        // Blocks that stay longer are kept on purpose, grow, or are of a pass that is kept once.
         let left = steps.before(l.block.leaves);
         let is_of_last = steps.before(l.block.enters) < step;
         (step..=step + 1).contains(&left)

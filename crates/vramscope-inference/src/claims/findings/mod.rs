@@ -5,11 +5,12 @@
 //! could not be looked for.
 //!
 //! A finding is a room: `NAME.rs` has its detection, its facts, as a [`Claim`] its words, place and
-//! proof, and its cases. [`super::kinds`] lists the kinds, [`facts`] the facts.
-//! [`super::precedence`] says which finding may speak.
+//! proof, and its cases. This file lists the kinds and the detectors. [`super::precedence`] says
+//! which finding may speak.
 //!
 //! [`Claim`]: super::scene::Claim
 
+mod ask;
 mod blind;
 mod buckets;
 mod churn;
@@ -33,6 +34,7 @@ mod reserved;
 mod stranded;
 mod table;
 
+pub use ask::findings;
 pub use blind::{BlindSpot, Overrun, blind_spots};
 pub use buckets::Buckets;
 pub use churn::{AlgorithmSearch, SegmentChurn};
@@ -56,103 +58,102 @@ pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
 pub use table::Table;
 
-use super::precedence::{Detector, Floor};
-use crate::evidence::marks::Marks;
-use crate::evidence::{Evidence, Returns, segments_at, slot_of_last_rise, slot_of_reserved_peak};
-use vramscope_trace::slicing::{self, Boxed, Budget};
-
-/// The findings of one device: by severity, then bytes.
-#[inline(never)]
-pub fn findings<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<Finding>> {
-    Box::pin(async move {
-        let mut found = if cx.trace.device.kind.is_host() {
-            of_host(cx, budget).await
-        } else {
-            let mut allocator_budget = budget.fork();
-            let (mut found, others) =
-                slicing::join(of_program(cx, budget), of_allocator(cx, &mut allocator_budget))
-                    .await;
-            found.extend(others);
-            found
-        };
-        found.sort_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
-        found
-    })
+/// All kinds of findings: name in JSON, name on the page, what a finding is about, and its facts.
+/// `$then` makes something of the list.
+macro_rules! all_findings {
+    ($then:ident) => {
+        $then! {
+            /// Allocations that failed, from one cause.
+            Oom: "oom", "Out of memory", Device => [Oom(Box<super::oom::OomStory>)];
+            /// Live bytes that grow from training step to training step.
+            Growth: "growth", "Growth", Blocks => [Growth(super::growth::Growth)];
+            /// Growth that a later moment gives back in bulk: reference cycles until Python
+            /// collects them.
+            Cycle: "cycle", "Reference cycles", Blocks => [Cycle(super::cycle::Cycle)];
+            /// Gradients of the last update that stay live through the next forward pass.
+            GradientsHeld: "gradients_held", "Gradients held", Blocks => [
+                GradientsHeld(super::gradients::GradientsHeld)
+            ];
+            /// Memory that stays live although its successor is already allocated, or its copy is.
+            HeldTooLong: "held_too_long", "Held too long", Blocks => [
+                HeldTooLong(super::held::HeldTooLong)
+            ];
+            /// Autograd graphs that no backward pass uses: evaluation or inference without
+            /// `no_grad`.
+            NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
+            /// A checkpointed piece with all blocks of the model, which backward computes again at
+            /// once.
+            OnePiece: "one_piece", "One checkpointed piece", Blocks => [
+                OnePiece(super::one_piece::OnePiece)
+            ];
+            /// Buckets of data parallelism that are a second copy of all gradients.
+            Buckets: "buckets", "Gradients twice", Blocks => [Buckets(super::buckets::Buckets)];
+            /// Weights of all ranks that stay after forward.
+            Gathered: "gathered", "Gathered weights", Blocks => [
+                Gathered(super::gathered::Gathered)
+            ];
+            /// A checkpoint on the device beside the weights that were set from it.
+            Loaded: "loaded", "Loaded twice", Blocks => [Loaded(super::loaded::Loaded)];
+            /// Dense gradients and moments of tables of which few rows are read.
+            Table: "table", "Dense table", Blocks => [Table(super::table::Table)];
+            /// One cause that alone sets the peak: a step, the making of the model, an evaluation,
+            /// results of each pass.
+            PeakCause: "peak_cause", "Cause of the peak", Blocks => [
+                PeakCause(super::peak_cause::PeakCause)
+            ];
+            /// A rank that holds far more than the other ranks of its run.
+            RankSkew: "rank_skew", "Rank skew", Rank => [];
+            /// More memory reserved than needed.
+            Reserved: "reserved", "Reserved, not needed", Device => [
+                Reserved(Box<super::reserved::ReservedPeak>)
+            ];
+            /// Free memory in a pool that the requests in need cannot use.
+            StrandedPool: "stranded_pool", "Stranded pool", Id => [
+                StrandedPool(super::stranded::StrandedPool),
+                GraphPools(super::graph_pools::GraphPools)
+            ];
+            /// Frees that wait for another stream before their memory can be reused.
+            PendingFree: "pending_free", "Pending frees", Device => [
+                PendingFree(super::pending::PendingFrees)
+            ];
+            /// Segments released to the driver and reserved again.
+            Churn: "churn", "Churn", Id => [Churn(super::churn::SegmentChurn)];
+            /// Memory at the peak of a traced step that no operation uses again.
+            DeadAtPeak: "dead_at_peak", "Never read again", Blocks => [
+                DeadAtPeak(super::dead::DeadAtPeak)
+            ];
+            /// Pinned host memory that is of no use: rounding, outgrown sizes, blocks that nothing
+            /// uses.
+            Pinned: "pinned", "Pinned, of no use", Id => [Pinned(super::pinned::Pinned)];
+        }
+    };
 }
+pub(super) use all_findings;
 
-/// Findings about pinned host memory. The other kinds are about the model and the settings of a
-/// GPU's allocator.
-async fn of_host(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let mut floor = Floor::new(cx);
-    floor.add(Detector::Growth, growth::growth(cx, budget).await);
-    floor.add(Detector::Pinned, pinned::pinned(cx, budget).await);
-    floor.into_findings()
+/// The detectors, in the order in which they are asked: devices on which one is asked, and its
+/// function. `marks` are those of call stacks, `taken` the stacks of findings that silence it. `$then` makes something of
+/// the list.
+macro_rules! all_detectors {
+    ($then:ident) => {
+        $then! {
+            Growth: Any, growth::growth();
+            NoGrad: Gpu, no_grad::no_grad(marks, taken);
+            OnePiece: Gpu, one_piece::in_one_piece(marks);
+            Gathered: Gpu, gathered::gathered(marks);
+            Loaded: Gpu, loaded::loaded(marks);
+            Table: Gpu, table::tables(marks);
+            Buckets: Gpu, buckets::buckets();
+            Cycle: Gpu, cycle::cycle();
+            GradientsHeld: Gpu, gradients::gradients_held(taken);
+            HeldTooLong: Gpu, held::held_too_long(taken);
+            PeakEvaluation: Gpu, peak_cause::evaluation();
+            PeakBuilding: Gpu, peak_cause::building();
+            PeakStep: Gpu, peak_cause::of_step();
+            PerPass: Gpu, peak_cause::per_pass(taken);
+            DeadAtPeak: Gpu, dead::dead_at_peak();
+            PendingFree: Gpu, pending::pending_frees();
+            Pinned: Host, pinned::pinned();
+        }
+    };
 }
-
-/// Findings about the program's use of memory.
-async fn of_program(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    use Detector as D;
-    let mut floor = Floor::new(cx);
-    let marks = Marks::new(cx.snapshot, budget).await;
-    floor.add(D::Growth, growth::growth(cx, budget).await);
-    let taken = floor.taken(D::NoGrad);
-    floor.add(D::NoGrad, no_grad::no_grad(cx, &marks, &taken, budget).await);
-    floor.add(D::OnePiece, one_piece::in_one_piece(cx, &marks, budget).await);
-    floor.add(D::Gathered, gathered::gathered(cx, &marks, budget).await);
-    floor.add(D::Loaded, loaded::loaded(cx, &marks, budget).await);
-    floor.add(D::Table, table::tables(cx, &marks, budget).await);
-    floor.add(D::Buckets, buckets::buckets(cx, budget).await);
-    floor.add(D::Cycle, cycle::cycle(cx, budget).await);
-    if floor.may_speak(D::GradientsHeld) {
-        let taken = floor.taken(D::GradientsHeld);
-        floor.add(D::GradientsHeld, gradients::gradients_held(cx, &taken, budget).await);
-    }
-    let taken = floor.taken(D::HeldTooLong);
-    floor.add(D::HeldTooLong, held::held_too_long(cx, &taken, budget).await);
-    if floor.may_speak(D::PeakEvaluation) {
-        floor.add(D::PeakEvaluation, peak_cause::evaluation(cx, budget).await);
-    }
-    if floor.may_speak(D::PeakBuilding) {
-        floor.add(D::PeakBuilding, peak_cause::building(cx, budget).await);
-    }
-    if floor.may_speak(D::PeakStep) {
-        floor.add(D::PeakStep, peak_cause::of_step(cx, budget).await);
-    }
-    let taken = floor.taken(D::PerPass);
-    floor.add(D::PerPass, peak_cause::per_pass(cx, &taken, budget).await);
-    floor.add(D::DeadAtPeak, dead::dead_at_peak(cx, budget).await);
-    floor.into_findings()
-}
-
-/// Findings about the allocator.
-async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    use Detector as D;
-    let mut floor = Floor::new(cx);
-    let returns = Returns::find(cx, budget).await;
-    let was_short = !cx.trace.ooms.is_empty() || returns.has_retries();
-    let stories = oom::stories(cx, &returns, budget).await;
-    floor.add(D::Oom, stories.found);
-    floor.add(D::PendingFree, pending::pending_frees(cx, budget).await);
-    floor.add(D::Churn, churn::churn(cx, &returns, &stories.events, budget).await);
-    let is_asked = [D::Reserved, D::Stranded, D::GraphPools].map(|of| floor.may_speak(of));
-    if !is_asked.contains(&true) {
-        return floor.into_findings();
-    }
-    let slot = slot_of_reserved_peak(cx, budget).await;
-    let segments = segments_at(cx, slot, budget).await;
-    // What the requests could not use shows when memory was reserved for them.
-    let rise = slot_of_last_rise(cx);
-    let at_rise = if rise == slot { segments.clone() } else { segments_at(cx, rise, budget).await };
-    if floor.may_speak(D::Reserved) {
-        let out_of_reach = reserved::OutOfReach::find(cx, &at_rise, rise, budget).await;
-        let found = reserved::reserved(cx, &segments, slot, out_of_reach, was_short, budget).await;
-        floor.add(D::Reserved, found);
-    }
-    if floor.may_speak(D::Stranded) {
-        floor.add(D::Stranded, stranded::stranded(cx, &at_rise, rise, was_short, budget).await);
-    }
-    if floor.may_speak(D::GraphPools) {
-        floor.add(D::GraphPools, graph_pools::graph_pools(cx, &segments, slot, budget).await);
-    }
-    floor.into_findings()
-}
+pub(super) use all_detectors;

@@ -1,4 +1,4 @@
-//! What alone sets the peak of `requested_bytes`: one step, the making of the model, or an
+//! One cause that alone sets the peak of `requested_bytes`: a step, the making of the model, or an
 //! evaluation that keeps its results.
 //!
 //! Without it the peak would be much lower, though nothing may be wrong.
@@ -35,7 +35,7 @@ const MIN_STEPS: usize = 4;
 /// A block is scratch memory if it lives for at most this many events.
 const MAX_SCRATCH_EVENTS: u32 = 16;
 
-/// What alone sets the peak.
+/// The one cause of the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeakCause {
     /// A step with larger inputs than all others.

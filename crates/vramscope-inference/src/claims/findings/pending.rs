@@ -12,7 +12,7 @@ use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, Micros};
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(1);
 
 /// Events between request and completion of a free that waits for no stream.

@@ -15,7 +15,7 @@ use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Span};
 use vramscope_units::{Bytes, grouped};
 
-/// What is worth a finding, of all pinned memory.
+/// Lower amounts are no finding, of all pinned memory.
 const MATTERS: Materiality = Materiality::percent(10);
 
 /// The same for blocks that nothing uses: the program may use them later.
@@ -32,7 +32,7 @@ const MIN_EVENTS: u32 = 100;
 pub struct Pinned {
     /// Pinned bytes at the end.
     pub reserved: Bytes,
-    /// What the memory is.
+    /// The use of the memory.
     pub cause: PinnedCause,
 }
 
@@ -98,9 +98,9 @@ pub(super) async fn pinned(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<P
     let mut found: Vec<Found<Pinned>> = rounding(cx, reserved, budget).await.into_iter().collect();
     let free = free_at_end(cx, budget).await;
     let sizes = of_sizes(cx, reserved, &free, budget).await;
-    let told: BTreeSet<StackId> = sizes.iter().filter_map(|found| found.stack()).collect();
+    let named: BTreeSet<StackId> = sizes.iter().filter_map(|found| found.stack()).collect();
     found.extend(sizes);
-    let rest = free.into_iter().filter(|free| !told.contains(&free.stack)).collect();
+    let rest = free.into_iter().filter(|free| !named.contains(&free.stack)).collect();
     found.extend(unused(cx, reserved, rest));
     found
 }

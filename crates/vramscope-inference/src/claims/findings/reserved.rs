@@ -22,7 +22,7 @@ use vramscope_trace::{Content, SegmentState};
 use vramscope_trace::{FreeShare, free_shares};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is worth a finding. The allocator keeps small amounts for good reasons.
+/// Lower amounts are no finding. The allocator keeps small amounts for good reasons.
 const MATTERS: Materiality = Materiality { bytes: 256 << 20, percent: 10 };
 
 /// The share that one cause must have to be named.
@@ -90,7 +90,7 @@ pub enum CostlySetting {
 }
 
 impl CostlySetting {
-    /// What it costs.
+    /// The bytes that it costs.
     pub fn bytes(&self) -> Bytes {
         match self {
             Self::MaxSplitSize { bytes, .. } | Self::RoundupPower2Divisions { bytes } => *bytes,

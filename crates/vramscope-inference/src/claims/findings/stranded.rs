@@ -15,7 +15,7 @@ use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, SegmentState};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality { bytes: 256 << 20, percent: 10 };
 
 /// Free memory of a private pool, beside which other requests reserved more.

@@ -1,8 +1,8 @@
-//! Call sites by ranks: what each rank of a run holds at its peak, with like ranks side by side.
+//! Call sites by ranks: bytes of each rank of a run at its peak, with like ranks side by side.
 //!
-//! Ranks that hold nearly the same are one cluster, so the stages of a pipeline are clusters
-//! without being told. A rank that differs from a cluster at a few call sites only is an exception
-//! of that cluster, not a cluster of its own.
+//! Ranks that hold nearly the same are one cluster, as the stages of a pipeline. A rank that
+//! differs from a cluster at a few call sites only is an exception of that cluster, not a cluster
+//! of its own.
 
 use super::{CallSite, MIN_RANKS, RankFacts, Spread, are_few, matters, median, total};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ const MAX_LINKED: usize = 256;
 /// The most call sites that are compared one by one. The others count together.
 const MAX_SITES: usize = 128;
 
-/// What the ranks of a run hold at their peaks, by call site.
+/// Bytes of the ranks of a run at their peaks, by call site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankMatrix {
     /// The call sites, that with the most bytes on any rank first.
@@ -147,7 +147,7 @@ fn largest_sites<'a>(ranks: &[&'a RankFacts]) -> (Vec<&'a CallSite>, usize) {
     (sites.iter().take(MAX_SITES).map(|site| site.0).collect(), omitted)
 }
 
-/// What each rank holds at the call sites, and what it holds beside them.
+/// Bytes of each rank at the call sites, and of the rest.
 struct Held {
     /// The call sites, and the rest.
     width: usize,
@@ -177,12 +177,12 @@ impl Held {
         Self { width, bytes, totals }
     }
 
-    /// What a rank holds.
+    /// Bytes of a rank.
     fn of(&self, member: usize) -> &[u64] {
         &self.bytes[member * self.width..][..self.width]
     }
 
-    /// What ranks hold at one call site.
+    /// Bytes of ranks at one call site.
     fn row(&self, members: &[usize], row: usize) -> Vec<u64> {
         members.iter().map(|&member| self.of(member)[row]).collect()
     }

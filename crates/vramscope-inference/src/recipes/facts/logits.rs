@@ -17,6 +17,36 @@ pub(crate) struct Logits {
     pub(crate) elements: u64,
 }
 
+impl Logits {
+    /// Leaves out their copy in 32 bits, and its gradient in 16. False if there is none.
+    pub(crate) fn drop_upcast(&self, lives: &mut Lives, pass: &Pass) -> bool {
+        let end = pass.backward.map_or(pass.end, |backward| backward.end);
+        let first = lives.all[self.block].bytes;
+        let upcast: Vec<usize> = lives
+            .born(self.begin, end)
+            .filter(|&index| {
+                let life = &lives.all[index];
+                Some(life.bytes) == first.checked_mul(2)
+                    && !matches!(life.category, Category::Parameter | Category::Gradient)
+            })
+            .collect();
+        let [copy, rest @ ..] = &upcast[..] else { return false };
+        lives.all[*copy].drop();
+        for &index in rest {
+            lives.all[index].bytes /= 2;
+        }
+        if let Some(backward) = pass.backward {
+            let low = lives
+                .born(backward.begin, end)
+                .find(|&i| lives.all[i].bytes == first && upcast.binary_search(&i).is_err());
+            if let Some(low) = low {
+                lives.all[low].drop();
+            }
+        }
+        true
+    }
+}
+
 /// The logits among the blocks of a pass: the first of the largest blocks near its end whose size
 /// comes again in the loss. A parameter's size does not count.
 pub(crate) fn logits(

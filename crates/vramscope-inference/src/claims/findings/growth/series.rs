@@ -1,9 +1,9 @@
 //! Series of growth by call stack and by call site.
 
-use super::super::Evidence;
 use super::facts::GrowthKind;
 use super::pattern::{Pattern, pattern};
 use crate::category::Category;
+use crate::evidence::Evidence;
 use crate::steps::Steps;
 use rustc_hash::FxHashMap;
 use std::ops::Range;

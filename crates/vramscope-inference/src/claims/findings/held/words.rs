@@ -121,7 +121,7 @@ impl Claim for HeldTooLong {
     }
 }
 
-/// What the peak loses without the memory of a finding.
+/// The saving of the peak without the memory of a finding.
 fn adds(saving: Bytes) -> String {
     match saving.0 {
         0 => "The peak is as high without them.".to_owned(),

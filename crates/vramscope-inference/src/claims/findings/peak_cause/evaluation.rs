@@ -12,7 +12,7 @@ use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(20);
 
 /// The fewest times that an evaluation keeps a result, or replaces it by a larger one.

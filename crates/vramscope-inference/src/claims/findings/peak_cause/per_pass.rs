@@ -10,7 +10,7 @@ use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, group_by_key};
 use vramscope_units::Bytes;
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(5);
 
 /// The fewest blocks that are one for each pass.

@@ -47,7 +47,7 @@ struct Figure {
     spread: Spread,
 }
 
-/// What exceeds the median on one rank.
+/// An excess of one rank over the median.
 struct Excess {
     cause: SkewCause,
     /// The name in the finding's id.
@@ -212,7 +212,7 @@ impl<'a> Group<'a> {
             // A larger batch scales a part of what has no frames.
             let is_mixed = scale != 100 && !stack.site.has_frame;
             let is_sharded = usual.median > 0 && SHARDED.contains(&stack.category);
-            let is_held = !(stack.is_told || is_mixed || is_sharded)
+            let is_held = !(stack.is_named || is_mixed || is_sharded)
                 && is_far(stack)
                 && are_few(self.members.iter().filter(of_rank).count(), self.members.len());
             is_held.then_some((stack, expected))
@@ -240,13 +240,13 @@ impl<'a> Group<'a> {
     fn reserved(&self, index: usize) -> Option<Excess> {
         let (rank, usual) = (self.members[index], self.reserved.spread.median);
         let excess = rank.reserved_peak.saturating_sub(usual);
-        let is_told = rank.findings.iter().any(|&(kind, bytes)| {
+        let is_named = rank.findings.iter().any(|&(kind, bytes)| {
             kind != FindingKind::PendingFree && bytes.saturating_mul(2) >= excess
         });
         let is_skew = self.reserved.is_outlier(index)
             && matters(excess, self.peak)
             && rank.requested_peak.saturating_sub(self.peak) <= excess / 2
-            && !is_told;
+            && !is_named;
         is_skew.then(|| Excess {
             cause: SkewCause::Reserved,
             what: "reserved".to_owned(),
@@ -270,7 +270,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What a rank holds more shows in its peak. Otherwise another moment is its peak.
+/// Whether the excess of a rank shows in its peak. Otherwise another moment is its peak.
 fn is_at_peak(excess: u64, above_peak: u64) -> bool {
     above_peak >= excess / 2
 }
@@ -315,8 +315,8 @@ fn batch_percent(rank: &RankFacts, stacks: &FxHashMap<u64, Spread>) -> Option<u6
     (agreeing.saturating_mul(4) >= whole.saturating_mul(3)).then_some(percent)
 }
 
-/// What the matrix of the ranks shows: call sites at which a rank holds far more than the others of
-/// its cluster.
+/// Call sites at which a rank holds far more than the others of its cluster, by the matrix of the
+/// ranks.
 pub(super) fn of_outlier(
     rank: &RankFacts,
     matrix: &RankMatrix,
@@ -333,7 +333,7 @@ pub(super) fn of_outlier(
         || rank
             .by_stack
             .iter()
-            .any(|stack| stack.is_told && rows().any(|row| row.site == stack.site))
+            .any(|stack| stack.is_named && rows().any(|row| row.site == stack.site))
     {
         return None;
     }

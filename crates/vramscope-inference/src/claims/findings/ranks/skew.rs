@@ -1,4 +1,4 @@
-//! What a rank holds more: the facts.
+//! The facts about a rank that holds more.
 
 use crate::category::Category;
 use crate::claims::id::FindingId;
@@ -7,7 +7,7 @@ use crate::claims::severity::Severity;
 use crate::evidence::ranks::CallSite;
 use vramscope_units::Bytes;
 
-/// What one rank holds more than the other ranks of its run.
+/// Memory that one rank has and the other ranks of its run lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankSkew {
     /// The id of the finding.

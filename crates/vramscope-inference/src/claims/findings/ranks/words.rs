@@ -94,7 +94,7 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
     }
 }
 
-/// What to do about call sites that hold more. Where the other ranks hold memory at them too, they
+/// The remedy for call sites that hold more. Where the other ranks hold memory at them too, they
 /// run the code as well.
 fn held_action(skew: &RankSkew, site: &str) -> String {
     let rank = skew.rank;

@@ -9,7 +9,7 @@ use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(10);
 
 /// Steps that fill the cache.
@@ -55,7 +55,7 @@ impl Creep {
         if !is_steady || !MATTERS.is_met(total, peak) {
             return None;
         }
-        // What is in use, at its highest in each step and at its end.
+        // Memory in use, at its highest in each step and at its end.
         let mut highest = Vec::with_capacity(steps);
         for pair in steady.windows(2) {
             let most = cx.carving.active.largest_sliced(pair[0] + 1..pair[1] + 1, budget).await;

@@ -1,6 +1,6 @@
 //! Free memory of side streams, which requests of other streams cannot use.
 
-use super::super::Evidence;
+use crate::evidence::Evidence;
 use crate::evidence::{DEFAULT_POOL, Materiality, pool_or_default};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
@@ -8,7 +8,7 @@ use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is worth a finding.
+/// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(5);
 
 /// The maximum number of streams: those with most free memory.
@@ -75,7 +75,7 @@ impl OutOfReach {
     }
 }
 
-/// What others reserved beside the free memory of a stream.
+/// The memory that others reserved beside the free memory of a stream.
 async fn of_stream(
     cx: Evidence<'_>,
     stream: StreamId,

@@ -218,7 +218,7 @@ fn creeps(scene: &Scene<'_>, creep: &Creep) -> String {
     )
 }
 
-/// What to do about a setting.
+/// The remedy for a setting.
 pub(in crate::claims::findings) fn setting_action(setting: &CostlySetting) -> String {
     match setting {
         CostlySetting::MaxSplitSize { limit, .. } => {
