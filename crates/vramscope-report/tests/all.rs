@@ -5,6 +5,7 @@ mod explain;
 mod finding_text;
 mod holders;
 mod index;
+mod like_passes;
 mod lists;
 mod modules;
 mod moments;

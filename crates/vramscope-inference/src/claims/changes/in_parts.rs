@@ -34,7 +34,7 @@ fn in_parts(
     let stack = cx.stack_of_event(oom.event);
     let function_of = |stack| {
         let frame = cx.snapshot.frame(cx.program_frame(stack)?);
-        Some((frame.name, frame.file))
+        (frame.line > 0).then_some((frame.name, frame.file))
     };
     let function = function_of(stack).ok_or(Declined::NoFailedPass)?;
     let runs_model = lives.stacks.any(cx.snapshot.stacks.frames(stack), Mark::MODULE_CALL);
@@ -57,8 +57,10 @@ fn in_parts(
     let from = begin.unwrap_or(failure.at);
     let earlier = lives.all.iter().filter(|life| life.begin < from && of_function(life));
     let earlier: Vec<bool> = earlier.map(is_kept).collect();
-    // A function that no whole pass has shown may keep what it makes.
-    if trains && earlier.is_empty() || earlier.contains(&true) {
+    // A function that no whole pass has shown may keep what it makes, unless the run has passes and
+    // none goes backward.
+    let infers = !trains && facts.passes.iter().any(|pass| pass.over() <= from);
+    if !infers && earlier.is_empty() || earlier.contains(&true) {
         return Err(Declined::KeptForBackward);
     }
     let parts = u64::from(parts);

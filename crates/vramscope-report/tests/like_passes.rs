@@ -1,0 +1,74 @@
+//! Failed requests that like passes precede: what the lines held before, and what makes it fit.
+
+use std::path::Path;
+use vramscope_inference::{Covers, Outcome, Rest};
+use vramscope_report::diagnose::{Diagnosis, Listing, at_peak, diagnose};
+use vramscope_report::{FileReader, Fix, LoadedFile};
+
+fn load(name: &str) -> LoadedFile {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/cases").join(name);
+    let read = |path: &Path| std::fs::read(path).expect("a file of test_data");
+    let bytes = read(&path.with_extension("pickle.gz"));
+    let mut reader = FileReader::new(name, bytes.len() as u64);
+    reader.feed(&bytes).expect("a snapshot");
+    let mut file = reader.finish().expect("a snapshot");
+    file.entries[0].set_sidecar(&read(&path.with_extension("vramscope.json")));
+    file
+}
+
+fn diagnosed(file: &LoadedFile) -> Diagnosis {
+    let target = file.target(0, 0).expect("a device");
+    target.entry.simulate(target.index);
+    diagnose(vec![at_peak(target)], Listing::Main(5), 0)
+}
+
+fn fixes(diagnosis: &Diagnosis) -> &[Fix] {
+    &diagnosis.findings.first().expect("a failure").record.fixes
+}
+
+/// One image with 2,100 boxes, where earlier ones had up to 700: the line asks for ten times as
+/// much. Its function keeps nothing for backward, so it can work in parts.
+#[test]
+fn a_request_that_grows_with_its_input_is_compared_with_the_step_before() {
+    let file = load("case15");
+    let diagnosis = diagnosed(&file);
+    let memory = diagnosis.memory.as_ref().expect("memory at the failure");
+    let line = &memory.lines[0];
+    assert_eq!(line.site, "prog.py:5");
+    let before = line.before_bytes.expect("a step before");
+    assert!(line.bytes.0 > 9 * before.0, "{line:?}");
+    assert_eq!(line.text.as_deref(), Some(&*format!("was {before} in step 5")));
+    let fix = fixes(&diagnosis).first().expect("a fix");
+    assert_eq!((fix.recipe.as_str(), fix.outcome), ("in_parts:4", Outcome::Fits));
+    assert_eq!(fix.covers, Covers::Step);
+    let editable = file.target(0, 0).and_then(|target| target.entry.editable(0)).expect("a run");
+    assert_eq!(editable.rest, Rest::Like);
+}
+
+/// The third rollout of a scorer has prompts of 1,536 tokens, the second had 1,024.
+#[test]
+fn a_failed_request_is_completed_by_the_like_one_before() {
+    let file = load("case05");
+    let diagnosis = diagnosed(&file);
+    let lines = &diagnosis.memory.as_ref().expect("memory at the failure").lines;
+    let converted = lines.iter().find(|line| line.does.is_some()).expect("a conversion");
+    assert_eq!((&*converted.site, converted.does.as_deref()), ("prog.py:10", Some("conversion")));
+    let ratio = converted.bytes.0 as f64 / converted.before_bytes.expect("known").0 as f64;
+    assert!((1.3..1.6).contains(&ratio), "{converted:?}");
+    let editable = file.target(0, 0).and_then(|target| target.entry.editable(0)).expect("a run");
+    assert_eq!(editable.rest, Rest::Like);
+    assert!(fixes(&diagnosis).iter().any(|fix| fix.outcome == Outcome::Fits));
+}
+
+/// Attention maps of each token are appended to a list that nothing clears.
+#[test]
+fn a_list_that_only_grows_can_be_dropped() {
+    let file = load("case03");
+    let diagnosis = diagnosed(&file);
+    let dropping = |fix: &&Fix| fix.text.starts_with("dropping local \"sink\"");
+    let fix = fixes(&diagnosis).iter().find(dropping).expect("a fix");
+    assert_eq!(fix.outcome, Outcome::Fits);
+    assert!(fix.recipe.is_empty(), "{fix:?}");
+    // Each of 66 maps has 20.5 MiB.
+    assert!(fix.saving_bytes.0 > 1_000 << 20, "{fix:?}");
+}
