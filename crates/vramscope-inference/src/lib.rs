@@ -44,7 +44,7 @@ pub use claims::{
     site_filter,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
-pub use evidence::passes::{Pass, PassBasis, PassKind, Passes, Span};
+pub use evidence::passes::{Earlier, Pass, PassBasis, PassKind, Passes, Span};
 pub use evidence::proof::{Enabled, Proof as OptimizationProof};
 pub use evidence::ranks::{
     ALIKE_PARTS, CallSite, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix,
@@ -56,7 +56,8 @@ pub use ledger::{
     WorkspaceOfStream,
 };
 pub use recipes::{
-    Applied, Arena, ChangedAnswer, ChangedRun, Declined, Editable, Outcome, Rest, ended_by_failure,
+    Applied, Arena, ChangedAnswer, ChangedRun, Completion, Declined, Editable, Outcome, Rest,
+    ended_by_failure,
 };
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use step_floors::{Slope, StepFloor, slope, step_floors};

@@ -5,40 +5,31 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Band, Exactness, Measure, Series};
+use vramscope_units::named;
 
-/// A band of `torch.cuda.memory_stats()`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub enum BandKind {
-    /// `requested_bytes`.
-    #[serde(rename = "requested_bytes")]
-    Requested,
-    /// `active_bytes`.
-    #[serde(rename = "active_bytes")]
-    Active,
-    /// `allocated_bytes`.
-    #[serde(rename = "allocated_bytes")]
-    Allocated,
-    /// `reserved_bytes`.
-    #[serde(rename = "reserved_bytes")]
-    Reserved,
+named! {
+    /// A band of `torch.cuda.memory_stats()`, in display order: from the program's requests to the
+    /// memory taken from the device.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    pub enum BandKind {
+        /// `requested_bytes`.
+        #[serde(rename = "requested_bytes")]
+        Requested = "requested_bytes",
+        /// `active_bytes`.
+        #[serde(rename = "active_bytes")]
+        Active = "active_bytes",
+        /// `allocated_bytes`.
+        #[serde(rename = "allocated_bytes")]
+        Allocated = "allocated_bytes",
+        /// `reserved_bytes`.
+        #[serde(rename = "reserved_bytes")]
+        Reserved = "reserved_bytes",
+    }
 }
 
 impl BandKind {
-    /// All bands in display order, from the program's requests to the memory taken from the device.
-    pub const ALL: [Self; 4] = [Self::Requested, Self::Active, Self::Allocated, Self::Reserved];
-
-    /// The band's name in PyTorch.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Requested => "requested_bytes",
-            Self::Active => "active_bytes",
-            Self::Allocated => "allocated_bytes",
-            Self::Reserved => "reserved_bytes",
-        }
-    }
-
     /// The band's figures on a device, and their exactness.
     pub fn of(self, target: Target<'_>) -> (Band, Exactness) {
         let (trace, carving) = (target.trace(), target.entry.carving(target.index));

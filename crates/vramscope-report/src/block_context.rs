@@ -5,7 +5,7 @@ use crate::target::slot_of;
 use rustc_hash::FxHashMap;
 use vramscope_inference::StepPart;
 use vramscope_snapshot::Frame;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, NoStack};
 
 /// The blocks of one call site.
@@ -43,18 +43,16 @@ impl BlockContext {
         let (entry, trace) = (target.entry, target.trace());
         let slot = slot_of(trace.requested_band.peak_event);
         let mut sites: FxHashMap<SiteKey, SiteSum> = FxHashMap::default();
-        for part in strides(trace.blocks.len()) {
-            budget.charge(4 * part.len() as u64).await;
-            for block in &trace.blocks[part] {
-                let sum = sites.entry(key(target, block)).or_default();
-                sum.blocks += 1;
-                sum.bytes = sum.bytes.saturating_add(block.bytes.0);
-                if block.is_live_at(slot) {
-                    sum.peak_blocks += 1;
-                    sum.peak_bytes = sum.peak_bytes.saturating_add(block.bytes.0);
-                }
+        let visit = |_, block: &Block| {
+            let sum = sites.entry(key(target, block)).or_default();
+            sum.blocks += 1;
+            sum.bytes = sum.bytes.saturating_add(block.bytes.0);
+            if block.is_live_at(slot) {
+                sum.peak_blocks += 1;
+                sum.peak_bytes = sum.peak_bytes.saturating_add(block.bytes.0);
             }
-        }
+        };
+        trace.each_block(4, budget, visit).await;
         Self { sites, parts: entry.passes(target.index).parts.clone() }
     }
 

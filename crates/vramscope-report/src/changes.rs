@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
-use vramscope_trace::slicing::{Budget, now, strides};
-use vramscope_trace::{NoStack, outside};
+use vramscope_trace::slicing::{Budget, now};
+use vramscope_trace::{Block, NoStack, outside};
 
 /// `vramscope.state/1` with `--from` and `--to`.
 #[derive(Debug, Serialize)]
@@ -213,38 +213,36 @@ pub async fn changes(target: Target<'_>, [from, to]: [u32; 2], budget: &mut Budg
     let mut by_category = Category::ALL.map(|category| CategoryChange { category, sums: all });
     let mut sites: Vec<SiteWork> = Vec::new();
     let mut known: FxHashMap<_, usize> = FxHashMap::default();
-    for part in strides(trace.blocks.len()) {
-        budget.charge(3 * part.len() as u64).await;
-        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            let how = match (block.is_live_at(from), block.is_live_at(to)) {
-                (false, true) => How::Came,
-                (true, false) => How::Went,
-                (true, true) => How::Stayed,
-                (false, false) => continue,
-            };
-            let (bytes, category) = (block.bytes.0, categories.get(i).category as usize);
-            all.add(how, bytes);
-            by_category[category].sums.add(how, bytes);
-            let why = trace.no_stack(block);
-            let frame = entry.sites.get(block.stack).frame.filter(|_| why.is_none());
-            let key = (frame, block.has_stack_of_free(), why);
-            let at = *known.entry(key).or_insert(sites.len());
-            if at == sites.len() {
-                sites.push(SiteWork {
-                    key: (block.stack, block.has_stack_of_free(), why),
-                    sums: ChangeSums::default(),
-                    categories: [0; Category::ALL.len()],
-                    block: i,
-                });
-            }
-            let site = &mut sites[at];
-            site.sums.add(how, bytes);
-            site.categories[category] += bytes;
-            if block.bytes > trace.blocks[site.block as usize].bytes {
-                (site.block, site.key.0) = (i, block.stack);
-            }
+    let visit = |i, block: &Block| {
+        let how = match (block.is_live_at(from), block.is_live_at(to)) {
+            (false, true) => How::Came,
+            (true, false) => How::Went,
+            (true, true) => How::Stayed,
+            (false, false) => return,
+        };
+        let (bytes, category) = (block.bytes.0, categories.get(i).category as usize);
+        all.add(how, bytes);
+        by_category[category].sums.add(how, bytes);
+        let why = trace.no_stack(block);
+        let frame = entry.sites.get(block.stack).frame.filter(|_| why.is_none());
+        let key = (frame, block.has_stack_of_free(), why);
+        let at = *known.entry(key).or_insert(sites.len());
+        if at == sites.len() {
+            sites.push(SiteWork {
+                key: (block.stack, block.has_stack_of_free(), why),
+                sums: ChangeSums::default(),
+                categories: [0; Category::ALL.len()],
+                block: i,
+            });
         }
-    }
+        let site = &mut sites[at];
+        site.sums.add(how, bytes);
+        site.categories[category] += bytes;
+        if block.bytes > trace.blocks[site.block as usize].bytes {
+            (site.block, site.key.0) = (i, block.stack);
+        }
+    };
+    trace.each_block(3, budget, visit).await;
     let mut by_category: Vec<CategoryChange> =
         by_category.into_iter().filter(|row| row.sums != ChangeSums::default()).collect();
     by_category.sort_by_key(|row| (row.sums.rank(), row.category as usize));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use vramscope_units::{
     Addr, Allocations, Blocks, Bytes, Change, EventIndex, Events, Micros, PeakEvent, Segments,
-    SignedBytes, Steps,
+    SignedBytes, Steps, named,
 };
 
 /// A kind of row.
@@ -62,25 +62,16 @@ pub enum Value<'a> {
     Text(&'a str),
 }
 
-/// The unit of a column's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// Events of the device's trace, from 0. -1 is the state before the window.
-    Events,
-    /// Microseconds; those of a moment count from 1970.
-    Microseconds,
-}
-
-impl Unit {
-    /// The name in a column's metadata.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Events => "events",
-            Self::Microseconds => "microseconds",
-        }
+named! {
+    /// The unit of a column's numbers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unit {
+        /// Bytes.
+        Bytes = "bytes",
+        /// Events of the device's trace, from 0. -1 is the state before the window.
+        Events = "events",
+        /// Microseconds; those of a moment count from 1970.
+        Microseconds = "microseconds",
     }
 }
 

@@ -18,6 +18,7 @@ use crate::findings::{
     of_run,
 };
 use crate::fixes;
+use crate::lines::{HoldingLine, holding_lines};
 use crate::moments::{Dump, Process, of_iterations, processes};
 use crate::peak::BandKind;
 use crate::phases::place;
@@ -174,6 +175,10 @@ pub struct MemorySummary {
     /// What it is used for: categories of blocks, what no block holds, and what PyTorch did not
     /// reserve.
     pub parts: BTreeMap<&'static str, Bytes>,
+    /// The lines that hold most when an allocation failed, most first; absent else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<HoldingLine>>", optional))]
+    pub lines: Vec<HoldingLine>,
 }
 
 /// The highest peak of `requested_bytes` of all ranks.
@@ -202,6 +207,10 @@ pub struct PeakSummary {
     pub place: String,
     /// Requested bytes by category.
     pub categories: BTreeMap<&'static str, Bytes>,
+    /// The lines that hold most, most first: at most five. Absent for files that an index tells.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<HoldingLine>>", optional))]
+    pub lines: Vec<HoldingLine>,
 }
 
 /// One device: its card, the step and the phase of its peak, and its verdict.
@@ -231,6 +240,8 @@ struct Peak {
     phase: Option<&'static str>,
     /// Both in words, with a space before them.
     text: String,
+    /// The lines that hold most.
+    lines: Vec<HoldingLine>,
 }
 
 /// [`diagnosed`], without pauses.
@@ -261,9 +272,14 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let verdict = verdict::verdict(target, budget).await;
     let bar = &verdict.memory;
     let dry = DrySummary::of(target, &card);
+    let lines = holding_lines(target, slot, budget).await;
+    let at_failure = match bar.request {
+        Some(_) => holding_lines(target, (bar.event + 1).max(0) as u32, budget).await,
+        None => Vec::new(),
+    };
     Diagnosed {
         dump: Some(Dump::new(target, &card, budget).await),
-        peak: Peak { step: at.step, phase: at.phase, text: peak_words(&at, &card) },
+        peak: Peak { step: at.step, phase: at.phase, text: peak_words(&at, &card), lines },
         card,
         severity: verdict.severity,
         finding: verdict.finding,
@@ -274,6 +290,7 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
             capacity: bar.capacity,
             request: bar.request,
             parts: bar.parts.iter().map(|part| (part.name, part.bytes)).collect(),
+            lines: at_failure,
         }),
         savings: Vec::new(),
         dry,
@@ -484,5 +501,6 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<PeakSummary> {
         phase: at.phase,
         place: at.text.clone(),
         categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
+        lines: at.lines.clone(),
     })
 }

@@ -331,36 +331,20 @@ fn entries<'a>(
             holders,
             proof: proofs.get(i).cloned().flatten(),
         };
-        FindingEntry {
-            owner: String::new(),
-            title,
-            headline: headline.into_phrases(),
-            advice,
-            other_moments: 0,
-            record,
-            frames,
-            stack,
-        }
+        FindingEntry { advice, stack, ..FindingEntry::new(record, title, headline, frames) }
     };
     found.map(entry).collect()
 }
 
 /// The findings that a card of an index has with their texts.
 pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
-    let entry =
-        |CardFinding { record, headline, begins_with_site, .. }: &CardFinding| FindingEntry {
-            owner: String::new(),
-            title: match begins_with_site {
-                true => Sentence::default().site(&record.title, None),
-                false => Sentence::new(&record.title),
-            },
-            headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
-            advice: record.action.clone(),
-            other_moments: 0,
-            frames: Vec::new(),
-            stack: None,
-            record: record.clone(),
+    let entry = |CardFinding { record, headline, begins_with_site, .. }: &CardFinding| {
+        let title = match begins_with_site {
+            true => Sentence::default().site(&record.title, None),
+            false => Sentence::new(&record.title),
         };
+        FindingEntry::new(record.clone(), title, Sentence::new(headline), Vec::new())
+    };
     findings.iter().map(entry).collect()
 }
 
@@ -412,16 +396,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         holders: Vec::new(),
         proof: Some(proof::ranks(skew)),
     };
-    FindingEntry {
-        owner: String::new(),
-        title,
-        headline: headline.into_phrases(),
-        advice: record.action.clone(),
-        other_moments: 0,
-        record,
-        frames,
-        stack: None,
-    }
+    FindingEntry::new(record, title, headline, frames)
 }
 
 /// The first of the call sites of a record.
@@ -542,6 +517,25 @@ fn rank_owner(rank: u32) -> String {
 }
 
 impl FindingEntry {
+    /// A finding of a file without other ranks, with the record's action as advice.
+    fn new(
+        record: FindingRecord,
+        title: Sentence,
+        headline: Sentence,
+        frames: Vec<FrameRecord<'static>>,
+    ) -> Self {
+        Self {
+            owner: String::new(),
+            title,
+            headline: headline.into_phrases(),
+            advice: record.action.clone(),
+            other_moments: 0,
+            record,
+            frames,
+            stack: None,
+        }
+    }
+
     /// Names the rank that has the finding in its words, and the number of `others` with an equal
     /// one.
     pub(crate) fn named(mut self, rank: u32, others: usize) -> Self {
@@ -554,9 +548,7 @@ impl FindingEntry {
         self.record.text.insert_str(0, &rank_owner(rank));
         self
     }
-}
 
-impl FindingEntry {
     /// Names the dump that has the finding in its title, if `others` of its process have an equal
     /// one.
     pub(crate) fn of_moment(mut self, others: usize) -> Self {

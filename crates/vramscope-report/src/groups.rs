@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use vramscope_inference::Category;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{NoStack, frame_parts, name_hash};
+use vramscope_trace::{Block, NoStack, frame_parts, name_hash};
 
 /// What the blocks of a group have in common, beside their category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,24 +91,22 @@ impl Groups {
         // Many blocks have one stack: its name is found once.
         let mut names: FxHashMap<(StackId, Option<NoStack>), (u64, Name)> = FxHashMap::default();
         let mut of_block: Vec<u32> = Vec::with_capacity(trace.blocks.len());
-        for part in strides(trace.blocks.len()) {
-            budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
-            for (index, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-                let category = categories.get(index).category;
-                let (key, name) = if kind == GroupKind::Category {
-                    (0, Name::Category)
-                } else {
-                    let why = trace.no_stack(block);
-                    *names
-                        .entry((block.stack, why))
-                        .or_insert_with(|| name(target, block.stack, why, modules.as_ref()))
-                };
-                of_block.push(*known.entry((category, key)).or_insert_with(|| {
-                    groups.push(Group { category, name });
-                    groups.len() as u32 - 1
-                }));
-            }
-        }
+        let visit = |index, block: &Block| {
+            let category = categories.get(index).category;
+            let (key, name) = if kind == GroupKind::Category {
+                (0, Name::Category)
+            } else {
+                let why = trace.no_stack(block);
+                *names
+                    .entry((block.stack, why))
+                    .or_insert_with(|| name(target, block.stack, why, modules.as_ref()))
+            };
+            of_block.push(*known.entry((category, key)).or_insert_with(|| {
+                groups.push(Group { category, name });
+                groups.len() as u32 - 1
+            }));
+        };
+        trace.each_block(COST_PER_BLOCK, budget, visit).await;
         // From the order of first blocks to the order of the stack.
         let rank = |category| STACKED.iter().position(|&of| of == category);
         let mut order: Vec<u32> = (0..groups.len() as u32).collect();

@@ -51,6 +51,7 @@ pub mod index;
 pub mod info;
 pub mod ledger;
 pub mod lens;
+pub mod lines;
 mod loaded_file;
 pub mod markdown;
 pub mod matrix;

@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_inference::{Category, CategoryBytes, StepPhase};
-use vramscope_trace::group_by_key;
-use vramscope_trace::slicing::{Budget, now, strides};
+use vramscope_trace::slicing::{Budget, now};
+use vramscope_trace::{Block, group_by_key};
 
 /// `vramscope.peak-module/1`.
 #[derive(Debug, Serialize)]
@@ -181,27 +181,24 @@ impl ModuleSums {
         });
         let slots = phases.map(|moment| moment.map(|moment| (moment.event + 1) as u32));
         let mut sums = vec![NodeSum::default(); modules.len()];
-        for part in strides(trace.blocks.len()) {
-            budget.charge(3 * part.len() as u64).await;
-            for index in part {
-                let block = &trace.blocks[index];
-                let sum = &mut sums[modules.of_block[index] as usize];
-                let bytes = block.bytes.0;
-                if block.is_live_at(peak) {
-                    sum.bytes += bytes;
-                    sum.blocks += 1;
-                    sum.categories[categories.get(index as u32).category as usize] += bytes;
-                }
-                if event.is_some_and(|slot| block.is_live_at(slot)) {
-                    sum.event_bytes += bytes;
-                }
-                for (sum, slot) in sum.phases.iter_mut().zip(slots) {
-                    if slot.is_some_and(|slot| block.is_live_at(slot)) {
-                        *sum += bytes;
-                    }
+        let visit = |index, block: &Block| {
+            let sum = &mut sums[modules.of_block[index as usize] as usize];
+            let bytes = block.bytes.0;
+            if block.is_live_at(peak) {
+                sum.bytes += bytes;
+                sum.blocks += 1;
+                sum.categories[categories.get(index).category as usize] += bytes;
+            }
+            if event.is_some_and(|slot| block.is_live_at(slot)) {
+                sum.event_bytes += bytes;
+            }
+            for (sum, slot) in sum.phases.iter_mut().zip(slots) {
+                if slot.is_some_and(|slot| block.is_live_at(slot)) {
+                    *sum += bytes;
                 }
             }
-        }
+        };
+        trace.each_block(3, budget, visit).await;
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); modules.len()];
         for node in (1..modules.len() as u32).rev() {
             let (sum, parent) = (sums[node as usize], modules.parent(node) as usize);

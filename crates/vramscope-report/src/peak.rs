@@ -275,11 +275,8 @@ async fn whole<'a>(
     Peak { step, phase, place, around, sites, sites_omitted, streams, pools, ..peak }
 }
 
-/// The id of a pool, and the kind of its segments.
-type PoolKey = (Option<[u64; 2]>, &'static str);
-
-/// The live blocks of a slot and their bytes in a band; none for bands of segments.
-async fn live_bytes(
+/// The live blocks of a slot with their bytes in a band; none of a band without a measure.
+async fn live_in(
     target: Target<'_>,
     band: BandKind,
     slot: u32,
@@ -296,6 +293,9 @@ async fn live_bytes(
     live
 }
 
+/// The id of a pool, and the kind of its segments.
+type PoolKey = (Option<[u64; 2]>, &'static str);
+
 /// The live blocks of a slot by stream and by pool.
 async fn streams_and_pools(
     target: Target<'_>,
@@ -304,7 +304,7 @@ async fn streams_and_pools(
     budget: &mut Budget,
 ) -> (Vec<StreamShare>, Vec<PoolShare>) {
     let trace = target.trace();
-    let live = live_bytes(target, band, slot, budget).await;
+    let live = live_in(target, band, slot, budget).await;
     let places = BlockPlaces::of(target, live.iter().map(|of| of.0).collect(), budget).await;
     let mut streams: BTreeMap<i64, (u64, u32)> = BTreeMap::new();
     let mut pools: BTreeMap<PoolKey, (u64, u32)> = BTreeMap::new();
@@ -353,7 +353,7 @@ async fn at_slot<'a>(
         None => reserved_by_stack(trace, &carving.segments, slot),
     };
     let shares = merge_same_lines(shares, &entry.sites);
-    let live = live_bytes(target, band, slot, budget).await;
+    let live = live_in(target, band, slot, budget).await;
     let shown = top.unwrap_or(shares.len()).min(shares.len());
     let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
     // Categories of the blocks of each row.

@@ -11,7 +11,8 @@ use vramscope_inference::{
     SkewCause, Steps,
 };
 use vramscope_snapshot::StackId;
-use vramscope_trace::slicing::{Boxed, Budget, strides};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 pub use lives::Ground;
@@ -207,9 +208,8 @@ async fn growth(
     let trace = target.trace();
     let mut changes = vec![0i64; steps.begins.len() + 1];
     let mut afterwards = 0;
-    for part in strides(trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for block in trace.blocks[part].iter().filter(|block| stacks.contains(&block.stack)) {
+    let visit = |_, block: &Block| {
+        if stacks.contains(&block.stack) {
             let first = steps.begins.partition_point(|&begin| begin < block.enters);
             let end = steps.begins.partition_point(|&begin| begin < block.leaves);
             changes[first] += block.bytes.0 as i64;
@@ -218,7 +218,8 @@ async fn growth(
                 afterwards += block.bytes.0;
             }
         }
-    }
+    };
+    trace.each_block(1, budget, visit).await;
     let mut live = 0;
     let after = changes.iter().take(steps.begins.len()).map(|change| {
         live += change;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use vramscope_inference::own_name;
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::findings::of_device;
+use vramscope_report::lines::HoldingLine;
 use vramscope_report::phases::phases;
 use vramscope_report::redact::Redaction;
 use vramscope_report::{FileReader, LoadedFile, SnapshotEntry, Target, sidecar};
@@ -74,7 +75,12 @@ fn numbers(entry: &SnapshotEntry) -> Vec<String> {
             out.push(format!("{} {} {}", block.address.0, block.bytes.0, category.name()));
         }
         let one = diagnose(vec![at_peak(target)], Listing::Main(MAX_FINDINGS), 0);
-        out.push(format!("{:?} {:?}", one.memory, one.peak.map(|peak| peak.categories)));
+        let lines = |lines: &[HoldingLine]| -> Vec<_> {
+            lines.iter().map(|of| (of.bytes, of.percent, of.category, of.before_bytes)).collect()
+        };
+        let memory = one.memory.map(|of| (of.event, of.reserved, of.parts, lines(&of.lines)));
+        out.push(format!("{memory:?}"));
+        out.push(format!("{:?}", one.peak.map(|of| (of.categories, lines(&of.lines)))));
         out.extend(one.blind_spots.iter().map(|spot| spot.kind.to_owned()));
     }
     out

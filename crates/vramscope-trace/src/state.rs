@@ -5,7 +5,7 @@
 //! off.
 use crate::carving::Carving;
 use crate::segments::Span;
-use crate::slicing::{Budget, strides};
+use crate::slicing::Budget;
 use crate::trace::Trace;
 use vramscope_snapshot::{PoolIndex, SegmentType, StackId, StreamId};
 use vramscope_units::{Addr, Bytes};
@@ -23,12 +23,8 @@ impl<'a> LiveSet<'a> {
     /// The live blocks of a slot. A slot behind the last is clamped to the last.
     pub async fn new(trace: &'a Trace, slot: u32, budget: &mut Budget) -> Self {
         let slot = slot.min(trace.slots() - 1);
-        let mut blocks = Vec::new();
-        for part in strides(trace.blocks.len()) {
-            budget.charge(part.len() as u64).await;
-            let of_part = (part.start as u32..).zip(&trace.blocks[part]);
-            blocks.extend(of_part.filter(|(_, b)| b.is_live_at(slot)).map(|(i, _)| i));
-        }
+        let live = trace.live_at(slot, budget).await;
+        let mut blocks: Vec<u32> = live.iter().map(|&(index, _)| index).collect();
         blocks.sort_by_key(|&i| (trace.blocks[i as usize].address, i));
         Self { trace, slot, blocks }
     }

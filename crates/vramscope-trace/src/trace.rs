@@ -231,6 +231,32 @@ impl Trace {
         self.changes.at(slot as usize)
     }
 
+    /// Calls `visit` for every block with its index. Each costs `cost` units of the budget.
+    pub async fn each_block<'a>(
+        &'a self,
+        cost: u64,
+        budget: &mut Budget,
+        mut visit: impl FnMut(u32, &'a Block) + Send,
+    ) {
+        for part in strides(self.blocks.len()) {
+            budget.charge(cost * part.len() as u64).await;
+            for (index, block) in (part.start as u32..).zip(&self.blocks[part]) {
+                visit(index, block);
+            }
+        }
+    }
+
+    /// The blocks that are live in a slot, with their indices.
+    pub async fn live_at(&self, slot: u32, budget: &mut Budget) -> Vec<(u32, &Block)> {
+        let mut live = Vec::new();
+        for part in strides(self.blocks.len()) {
+            budget.charge(part.len() as u64).await;
+            let blocks = (part.start as u32..).zip(&self.blocks[part]);
+            live.extend(blocks.filter(|(_, block)| block.is_live_at(slot)));
+        }
+        live
+    }
+
     /// The blocks that leave and enter in a range of slots, in slot order.
     pub fn changes_in(&self, slots: Range<u32>) -> &[Change] {
         self.changes.within(slots.start as usize..slots.end as usize)

@@ -21,6 +21,7 @@
 mod axis;
 pub mod color;
 mod name;
+mod named;
 mod shown;
 pub mod svg;
 mod text;

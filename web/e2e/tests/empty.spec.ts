@@ -30,7 +30,7 @@ test("a file without history says so, and the other views show its final state",
       "data-value",
       String(cli("flame", file).total),
     );
-    await expect(await views.main("Summary")).toContainText("Nothing found");
+    await expect(await views.main("Summary")).toContainText("in use at the end");
     await views.sheet("Blocks");
     await views.table("blocks").expectTotal(cli("blocks", file).total);
     const recording = await views.main("Summary");

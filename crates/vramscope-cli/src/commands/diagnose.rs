@@ -6,6 +6,7 @@ use crate::Failure;
 use crate::arguments::{Diagnose as Arguments, DiffFormat, Format};
 use crate::mcp::call;
 use crate::output;
+use crate::paths::{Links, expand};
 use crate::sources::Sources;
 use crate::terminal;
 use schemars::JsonSchema;
@@ -47,7 +48,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (indexes, others): (Vec<PathBuf>, Vec<PathBuf>) =
         arguments.paths.iter().cloned().partition(|path| is_index(path));
     // Of many ranks the search for savings would take longer than all else.
-    let has_savings = matches!(arguments.paths.as_slice(), [path] if !path.is_dir());
+    let recordings = expand(&others, Links::Everywhere).into_iter();
+    let is_table = |path: &Path| path.extension().is_some_and(|of| of == "json");
+    let has_savings = recordings.filter(|of| of.is_named || !is_table(&of.path)).count() == 1;
     let has_figures = !expressions.is_empty();
     let mut devices = if indexes.is_empty() || !others.is_empty() {
         findings::each_device(&others, &arguments.window, |target: Target<'_>| {

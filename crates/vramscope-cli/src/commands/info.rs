@@ -134,12 +134,13 @@ fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<(
             )?;
         }
         if let Some(by) = d.steps_by {
-            writeln!(
-                out,
-                "    {} whole training steps, detected by {}",
-                grouped(d.steps as u64),
-                by.replace('_', " ")
-            )?;
+            let what = match by {
+                "optimizer_step" | "optimizer_update" => "whole training steps",
+                "repetition" => "passes",
+                _ => "whole steps",
+            };
+            let by = by.replace('_', " ");
+            writeln!(out, "    {} {what}, detected by {by}", grouped(d.steps as u64))?;
         }
         if is_one {
             optimizations_text(out, &d.optimizations)?;

@@ -58,7 +58,7 @@ impl Before {
                 _ => before.is_training |= hints.is_gradient_buffer,
             }
         };
-        window.each(1, budget, visit).await;
+        window.trace.each_block(1, budget, visit).await;
         let sum = |left: &FxHashMap<Key, u32>| -> u64 {
             let bytes = |((_, size), count): (&Key, &u32)| size.saturating_mul(u64::from(*count));
             left.iter().map(bytes).fold(0, u64::saturating_add)

@@ -64,7 +64,7 @@ pub(super) async fn model_copies(
         made[group].blocks.push(i);
         *made[group].sizes.entry(block.bytes.0).or_default() += 1;
     };
-    window.each(COST_PER_BLOCK, budget, visit).await;
+    window.trace.each_block(COST_PER_BLOCK, budget, visit).await;
     let mut copies = Vec::new();
     budget.charge(made.len() as u64).await;
     for made in made {
@@ -174,7 +174,7 @@ pub(super) async fn autocast_copies(
             casts.entry(block.bytes.0).or_default().push((block.enters, block.leaves, i));
         }
     };
-    window.each(1, budget, visit).await;
+    window.trace.each_block(1, budget, visit).await;
     if casts.is_empty() {
         return;
     }
@@ -185,7 +185,7 @@ pub(super) async fn autocast_copies(
             *parameters.entry(block.bytes.0 / 2).or_default() += 1;
         }
     };
-    window.each(1, budget, visit).await;
+    window.trace.each_block(1, budget, visit).await;
     let mut casts: Vec<_> = casts.into_iter().collect();
     casts.sort_unstable_by_key(|(size, _)| *size);
     for (size, mut of_size) in casts {

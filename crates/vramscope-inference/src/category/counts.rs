@@ -83,7 +83,7 @@ impl JudgedBlocks<'_> {
         mut visit: impl FnMut(u32, &Block, Verdict) + Send,
     ) {
         let visit = |i, block: &Block| visit(i, block, self.verdicts[i as usize]);
-        self.window.each(COST_PER_BLOCK, budget, visit).await;
+        self.window.trace.each_block(COST_PER_BLOCK, budget, visit).await;
     }
 
     /// Whether backward passes keep no gradients beside the buckets in which gradients are reduced.

@@ -69,7 +69,7 @@ pub(super) async fn lineage(window: Window<'_>, budget: &mut Budget) -> Lineage 
             old.push((free, i, site));
         }
     };
-    window.each(COST_PER_BLOCK, budget, visit).await;
+    window.trace.each_block(COST_PER_BLOCK, budget, visit).await;
     new.sort_unstable();
     old.sort_unstable();
     let mut lineage = Lineage::default();

@@ -40,57 +40,45 @@ use serde::{Deserialize, Serialize};
 use vramscope_snapshot::Snapshot;
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::{Boxed, Budget};
+use vramscope_units::named;
 
-/// The purpose of a block.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Category {
-    /// A trained or frozen weight of a model.
-    Parameter,
-    /// A parameter's gradient, from the backward pass to the optimizer.
-    Gradient,
-    /// A tensor that an optimizer keeps between steps.
-    OptimizerState,
-    /// A module's tensor that is not trained: running statistics, masks.
-    Buffer,
-    /// Data that the program feeds to the model.
-    Input,
-    /// Allocated by a forward pass, and kept for backward.
-    Activation,
-    /// Freed before the phase that allocated it is over.
-    Temporary,
-    /// A library's scratch memory: cuBLAS, cuDNN.
-    Workspace,
-    /// Buffers of collectives: gathered parameters, gradients before they are reduced.
-    Communication,
-    /// Keys and values of earlier tokens, or another store that inference keeps between forward
-    /// passes.
-    Cache,
-    /// No evidence, or equal evidence for two categories.
-    #[default]
-    Unknown,
+named! {
+    /// The purpose of a block.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    )]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Category {
+        /// A trained or frozen weight of a model.
+        Parameter = "parameter",
+        /// A parameter's gradient, from the backward pass to the optimizer.
+        Gradient = "gradient",
+        /// A tensor that an optimizer keeps between steps.
+        OptimizerState = "optimizer_state",
+        /// A module's tensor that is not trained: running statistics, masks.
+        Buffer = "buffer",
+        /// Data that the program feeds to the model.
+        Input = "input",
+        /// Allocated by a forward pass, and kept for backward.
+        Activation = "activation",
+        /// Freed before the phase that allocated it is over.
+        Temporary = "temporary",
+        /// A library's scratch memory: cuBLAS, cuDNN.
+        Workspace = "workspace",
+        /// Buffers of collectives: gathered parameters, gradients before they are reduced.
+        Communication = "communication",
+        /// Keys and values of earlier tokens, or another store that inference keeps between forward
+        /// passes.
+        Cache = "cache",
+        /// No evidence, or equal evidence for two categories.
+        #[default]
+        Unknown = "unknown",
+    }
 }
 
 impl Category {
-    /// All categories, in display order.
-    pub const ALL: [Self; 11] = [
-        Self::Parameter,
-        Self::Gradient,
-        Self::OptimizerState,
-        Self::Buffer,
-        Self::Input,
-        Self::Activation,
-        Self::Temporary,
-        Self::Workspace,
-        Self::Communication,
-        Self::Cache,
-        Self::Unknown,
-    ];
-
     /// All categories in the order of bars and bands: from what stays to what comes and goes.
     pub const STACKED: [Self; 11] = [
         Self::Parameter,
@@ -105,23 +93,6 @@ impl Category {
         Self::Temporary,
         Self::Unknown,
     ];
-
-    /// The name in the program, on the page and in rules.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Parameter => "parameter",
-            Self::Gradient => "gradient",
-            Self::OptimizerState => "optimizer_state",
-            Self::Buffer => "buffer",
-            Self::Input => "input",
-            Self::Activation => "activation",
-            Self::Temporary => "temporary",
-            Self::Workspace => "workspace",
-            Self::Communication => "communication",
-            Self::Cache => "cache",
-            Self::Unknown => "unknown",
-        }
-    }
 
     /// The category with a [`Category::name`].
     pub fn parse(name: &str) -> Option<Self> {

@@ -3,36 +3,26 @@
 //! [`super::evaluation`] says which forward passes are evaluation; the runs have that phase here.
 
 use serde::{Deserialize, Serialize};
+use vramscope_units::named;
 
-/// The phase of a training step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// A forward pass, with the program's own code up to backward (the loss).
-    Forward,
-    /// A backward pass, with activations that it computes again.
-    Backward,
-    /// The end of a step: an optimizer's step, gradient clipping, scaling, zeroing gradients.
-    Optimizer,
-    /// Other code of the program: building the model, loading data.
-    Other,
-    /// Forward passes between training steps that no backward pass follows, with the program's own
-    /// code between them.
-    Evaluation,
-}
-
-impl Phase {
-    /// The name in JSON and texts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-            Self::Optimizer => "optimizer",
-            Self::Other => "other",
-            Self::Evaluation => "evaluation",
-        }
+named! {
+    /// The phase of a training step.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Phase {
+        /// A forward pass, with the program's own code up to backward (the loss).
+        Forward = "forward",
+        /// A backward pass, with activations that it computes again.
+        Backward = "backward",
+        /// The end of a step: an optimizer's step, gradient clipping, scaling, zeroing gradients.
+        Optimizer = "optimizer",
+        /// Other code of the program: building the model, loading data.
+        Other = "other",
+        /// Forward passes between training steps that no backward pass follows, with the program's
+        /// own code between them.
+        Evaluation = "evaluation",
     }
 }
 

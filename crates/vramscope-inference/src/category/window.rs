@@ -4,7 +4,7 @@ use super::Phase;
 use super::phases::Phases;
 use super::stacks::StackHints;
 use vramscope_snapshot::Snapshot;
-use vramscope_trace::slicing::{Budget, STRIDE};
+use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Trace};
 
 /// Upper bound for the life of a temporary inside one operation, in events. Half of it changes
@@ -32,23 +32,6 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// Calls `visit` for each block with its index. A block costs `cost` units of the budget.
-    pub(super) async fn each(
-        self,
-        cost: u64,
-        budget: &mut Budget,
-        mut visit: impl FnMut(u32, &'a Block) + Send,
-    ) {
-        let mut index = 0;
-        for blocks in self.trace.blocks.chunks(STRIDE) {
-            budget.charge(blocks.len() as u64 * cost).await;
-            for block in blocks {
-                visit(index, block);
-                index += 1;
-            }
-        }
-    }
-
     /// Calls `visit` for each block that the window allocates, with its index and the event.
     pub(super) async fn each_alloc(
         self,
@@ -61,7 +44,7 @@ impl<'a> Window<'a> {
                 visit(index, block, alloc.0);
             }
         };
-        self.each(cost, budget, visit).await;
+        self.trace.each_block(cost, budget, visit).await;
     }
 
     pub(super) fn block(self, index: u32) -> &'a Block {

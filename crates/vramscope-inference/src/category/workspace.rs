@@ -80,7 +80,7 @@ impl Workspaces {
                 found.push((i, block));
             }
         };
-        window.each(COST_PER_BLOCK, budget, visit).await;
+        window.trace.each_block(COST_PER_BLOCK, budget, visit).await;
         let is_workspace = |i: u32, block: &Block| {
             let size = block.bytes.0;
             let of_stack = by_stack.get(&(size, block.stack, block.stream)).copied().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use super::findings::all_findings;
 use serde::{Deserialize, Serialize};
+use vramscope_units::named;
 
 /// The subject of a finding. Findings of two ranks about one thing are one finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,27 +65,18 @@ impl FindingKind {
     }
 }
 
-/// How the numbers of a finding were obtained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Basis {
-    /// The file has them.
-    Recorded,
-    /// They follow from the file without a guess.
-    Exact,
-    /// They rest on a guess that the finding names.
-    Estimate,
-}
-
-impl Basis {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Exact => "exact",
-            Self::Estimate => "estimate",
-        }
+named! {
+    /// How the numbers of a finding were obtained.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Basis {
+        /// The file has them.
+        Recorded = "recorded",
+        /// They follow from the file without a guess.
+        Exact = "exact",
+        /// They rest on a guess that the finding names.
+        Estimate = "estimate",
     }
 }

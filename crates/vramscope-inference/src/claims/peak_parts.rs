@@ -8,7 +8,7 @@ use crate::category::{Category, Phase};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::{Cut, Evidence, Materiality, saving};
 use vramscope_snapshot::{FrameId, StackId};
-use vramscope_trace::slicing::{Boxed, Budget, strides};
+use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_trace::{Block, Origin};
 
 /// The least saving of a part, of the peak.
@@ -77,13 +77,8 @@ pub fn peak_parts<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec
             return found;
         }
         let marks = Marks::new(cx.snapshot, budget).await;
-        let peak = cx.peak_slot();
-        let mut live: Vec<u32> = Vec::new();
-        for part in strides(cx.trace.blocks.len()) {
-            budget.charge(part.len() as u64).await;
-            let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
-            live.extend(blocks.filter(|(_, b)| b.is_live_at(peak)).map(|(i, _)| i));
-        }
+        let live = cx.trace.live_at(cx.peak_slot(), budget).await;
+        let live: Vec<u32> = live.iter().map(|&(index, _)| index).collect();
         for cause in [Cause::Foreach, Cause::Autocast, Cause::Logits, Cause::Scores] {
             budget.charge(8 * live.len() as u64).await;
             let Some(group) = group(cx, &marks, cause, &live, budget).await else { continue };
@@ -126,14 +121,12 @@ async fn group(
     let at_peak = live.iter().copied().filter(|&i| belongs(i));
     let largest = at_peak.max_by_key(|&i| (block(i).stack != StackId::EMPTY, block(i).bytes))?;
     let mut cuts = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for (i, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            if belongs(i) {
-                cuts.push(Cut { from: b.enters, to: b.leaves, bytes: b.bytes.0 });
-            }
+    let visit = |i, b: &Block| {
+        if belongs(i) {
+            cuts.push(Cut { from: b.enters, to: b.leaves, bytes: b.bytes.0 });
         }
-    }
+    };
+    cx.trace.each_block(4, budget, visit).await;
     Some(Group { site: cx.program_frame(block(largest).stack), cuts })
 }
 

@@ -143,7 +143,9 @@ impl Covers {
     pub fn of(rest: Rest) -> Self {
         match rest {
             Rest::Whole | Rest::Repeated => Self::Run,
-            Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation => Self::Step,
+            Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation | Rest::Like => {
+                Self::Step
+            }
             Rest::Unknown => Self::Request,
         }
     }

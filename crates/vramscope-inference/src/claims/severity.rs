@@ -2,22 +2,25 @@
 
 use super::kinds::FindingKind;
 use serde::{Deserialize, Serialize};
+use vramscope_units::named;
 
 /// The share of the peak, in percent, from which a finding is [`Severity::Medium`].
 const MEDIUM_PERCENT: u128 = 5;
 
-/// How much a finding matters. `High` sorts first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// It ended the run, or will.
-    High,
-    /// It costs memory.
-    Medium,
-    /// It costs hardly any memory, or may be intended.
-    Low,
+named! {
+    /// How much a finding matters. `High` sorts first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Severity {
+        /// It ended the run, or will.
+        High = "high",
+        /// It costs memory.
+        Medium = "medium",
+        /// It costs hardly any memory, or may be intended.
+        Low = "low",
+    }
 }
 
 impl Severity {
@@ -35,15 +38,6 @@ impl Severity {
             FindingKind::Growth => Self::Medium,
             _ if at_least(MEDIUM_PERCENT) => Self::Medium,
             _ => Self::Low,
-        }
-    }
-
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
         }
     }
 }

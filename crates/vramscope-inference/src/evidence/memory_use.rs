@@ -103,7 +103,7 @@ impl MemoryUse {
 }
 
 /// Bytes of a segment that the allocator can return to the driver.
-pub(crate) fn idle_bytes(segment: &SegmentState) -> u64 {
+fn idle_bytes(segment: &SegmentState) -> u64 {
     if segment.active.0 == 0 {
         return segment.free.0;
     }

@@ -24,7 +24,7 @@ pub(crate) mod traits;
 
 pub use materiality::Materiality;
 pub(crate) use memory_use::{
-    DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default, segments_at, slot_of_last_rise,
+    DEFAULT_POOL, is_graph_pool, pool_or_default, segments_at, slot_of_last_rise,
 };
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub(crate) use returns::{Burst, Cause, Returns, is_in_graphs};
@@ -35,8 +35,10 @@ use crate::category::{Categories, Category, Phase};
 use crate::steps::Steps;
 use crate::uses::Uses;
 use passes::Passes;
+use rustc_hash::FxHashMap;
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
-use vramscope_trace::{Carving, Sites, Trace, is_framework_frame};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Block, Carving, Sites, Trace, is_framework_frame};
 
 /// The sources of claims about one device.
 #[derive(Clone, Copy)]
@@ -72,6 +74,18 @@ impl Evidence<'_> {
             self.categories.get(block).category,
             Category::Activation | Category::Temporary | Category::Unknown | Category::Input
         )
+    }
+
+    /// The number of parameters of each size.
+    pub(crate) async fn parameters_by_size(&self, budget: &mut Budget) -> FxHashMap<u64, usize> {
+        let mut counts = FxHashMap::default();
+        let visit = |i, block: &Block| {
+            if self.categories.get(i).category == Category::Parameter {
+                *counts.entry(block.bytes.0).or_default() += 1;
+            }
+        };
+        self.trace.each_block(1, budget, visit).await;
+        counts
     }
 
     /// Whether a backward pass is in the window.

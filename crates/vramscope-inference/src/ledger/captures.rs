@@ -6,8 +6,8 @@ use crate::evidence::{Evidence, is_graph_pool};
 use crate::what_if::PrivateSpans;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_snapshot::{PoolIndex, StackId};
-use vramscope_trace::Span;
 use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_trace::{Block, Span};
 use vramscope_units::{Bytes, EventIndex};
 
 /// A block of a pool of CUDA graphs.
@@ -37,24 +37,21 @@ impl<'a> GraphMemory<'a> {
         let mut memory = Self { blocks: Vec::new(), spans: spans.collect() };
         let mut by_address = memory.spans.clone();
         by_address.sort_by_key(|span| (span.address, span.enters));
-        for part in strides(cx.trace.blocks.len()) {
-            budget.charge(4 * part.len() as u64).await;
-            for index in part {
-                let block = &cx.trace.blocks[index];
-                let number = private.pool(cx.snapshot, block.pool, block.address.0, block.enters);
-                let pool = PoolIndex(number.saturating_sub(1) as u16);
-                if number == 0 || !is_graph_pool(cx.snapshot, pool, block.stream) {
-                    continue;
-                }
-                let until = by_address.partition_point(|span| span.address <= block.address);
-                let near = by_address[..until].iter().rev();
-                let span = near
-                    .take_while(|span| block.address.0 < span.end())
-                    .find(|span| span.is_reserved_at(block.enters));
-                let reserved_at = span.map_or(0, |span| span.enters);
-                memory.blocks.push(GraphBlock { block: index as u32, pool, reserved_at });
+        let visit = |index, block: &Block| {
+            let number = private.pool(cx.snapshot, block.pool, block.address.0, block.enters);
+            let pool = PoolIndex(number.saturating_sub(1) as u16);
+            if number == 0 || !is_graph_pool(cx.snapshot, pool, block.stream) {
+                return;
             }
-        }
+            let until = by_address.partition_point(|span| span.address <= block.address);
+            let near = by_address[..until].iter().rev();
+            let span = near
+                .take_while(|span| block.address.0 < span.end())
+                .find(|span| span.is_reserved_at(block.enters));
+            let reserved_at = span.map_or(0, |span| span.enters);
+            memory.blocks.push(GraphBlock { block: index, pool, reserved_at });
+        };
+        cx.trace.each_block(4, budget, visit).await;
         memory
     }
 

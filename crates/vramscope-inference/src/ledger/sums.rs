@@ -5,8 +5,8 @@ use crate::category::Category;
 use crate::evidence::{Evidence, is_graph_pool, segments_at};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
-use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{Content, group_by_key};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Block, Content, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
 /// `reserved_bytes` of one slot by use. The parts add up to it.
@@ -83,17 +83,9 @@ pub struct CacheGroup {
 
 /// The caches of a slot, outside of pools of graphs.
 pub(super) async fn caches(cx: Evidence<'_>, slot: u32, budget: &mut Budget) -> Vec<CacheGroup> {
-    let mut live: Vec<(StackId, u32)> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for index in part.map(|index| index as u32) {
-            let block = &cx.trace.blocks[index as usize];
-            let is_cache = cx.categories.get(index).category == Category::Cache;
-            if is_cache && block.is_live_at(slot) {
-                live.push((cx.sites.same_line(block.stack), index));
-            }
-        }
-    }
+    let live = cx.trace.live_at(slot, budget).await.into_iter();
+    let caches = live.filter(|of| cx.categories.get(of.0).category == Category::Cache);
+    let live = caches.map(|(i, block)| (cx.sites.same_line(block.stack), i)).collect();
     let group = |(stack, blocks): (StackId, Vec<u32>)| {
         let sizes = || blocks.iter().map(|&index| cx.carving.sizes[index as usize]);
         let enters = || blocks.iter().map(|&index| cx.trace.blocks[index as usize].enters);
@@ -132,18 +124,12 @@ pub(crate) async fn workspaces(
     slot: u32,
     budget: &mut Budget,
 ) -> Vec<WorkspaceOfStream> {
-    let mut live: Vec<(StreamId, (u64, bool))> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for index in part.map(|index| index as u32) {
-            let block = &cx.trace.blocks[index as usize];
-            let is_workspace = cx.categories.get(index).category == Category::Workspace;
-            if is_workspace && block.is_live_at(slot) {
-                let is_graph = memory.contains(index);
-                live.push((block.stream, (cx.carving.sizes[index as usize].0, is_graph)));
-            }
-        }
-    }
+    let live = cx.trace.live_at(slot, budget).await.into_iter();
+    let workspaces = live.filter(|of| cx.categories.get(of.0).category == Category::Workspace);
+    let sizes = &cx.carving.sizes;
+    let live = workspaces
+        .map(|(i, block)| (block.stream, (sizes[i as usize].0, memory.contains(i))))
+        .collect();
     let of_stream = |(stream, blocks): (StreamId, Vec<(u64, bool)>)| WorkspaceOfStream {
         stream,
         blocks: blocks.len() as u32,
@@ -174,21 +160,18 @@ pub(super) async fn activations(
     budget: &mut Budget,
 ) -> (Option<MostAtOnce>, MostAtOnce) {
     let mut changes: Vec<(u32, bool, u64)> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for index in part.map(|index| index as u32) {
-            let block = &cx.trace.blocks[index as usize];
-            let is_work = matches!(
-                cx.categories.get(index).category,
-                Category::Activation | Category::Temporary | Category::Input
-            );
-            if is_work && !memory.contains(index) {
-                let size = cx.carving.sizes[index as usize].0;
-                // What leaves in a slot leaves first.
-                changes.extend([(block.enters, true, size), (block.leaves, false, size)]);
-            }
+    let visit = |index, block: &Block| {
+        let is_work = matches!(
+            cx.categories.get(index).category,
+            Category::Activation | Category::Temporary | Category::Input
+        );
+        if is_work && !memory.contains(index) {
+            let size = cx.carving.sizes[index as usize].0;
+            // What leaves in a slot leaves first.
+            changes.extend([(block.enters, true, size), (block.leaves, false, size)]);
         }
-    }
+    };
+    cx.trace.each_block(4, budget, visit).await;
     changes.sort_unstable();
     // A cache from before the window leaves no profile run in it.
     let firsts: Option<Vec<u32>> = caches.iter().map(|of| of.first.map(|at| at.0 + 1)).collect();

@@ -15,6 +15,7 @@ use crate::step_phases::StepPhase;
 use std::ops::Range;
 use std::sync::Arc;
 use vramscope_snapshot::{FrameId, StackId};
+use vramscope_trace::Block;
 use vramscope_trace::slicing::{Budget, strides};
 
 /// A block of the run.
@@ -100,8 +101,8 @@ impl Lives {
     pub(crate) async fn new(
         cx: Evidence<'_>,
         stacks: Arc<Stacks>,
-        pools: impl Fn(u32) -> u32,
-        elements: impl Fn(u32) -> u8,
+        pools: impl Fn(u32) -> u32 + Sync,
+        elements: impl Fn(u32) -> u8 + Sync,
         returns: Vec<(f64, Return)>,
         failure: Option<Failure>,
         budget: &mut Budget,
@@ -118,32 +119,29 @@ impl Lives {
             let slot = cx.uses.and_then(|uses| uses.dead_from(block));
             slot.map_or(f64::INFINITY, |slot| f64::from(slot) - 1.5)
         };
-        for part in strides(cx.trace.blocks.len()) {
-            budget.charge(8 * part.len() as u64).await;
-            for index in part {
-                let block = &cx.trace.blocks[index];
-                let begin = f64::from(block.enters) - 1.0;
-                let freed = block.leaves < cx.trace.slots();
-                let end = if freed { f64::from(block.leaves) - 1.0 } else { f64::INFINITY };
-                let (phase, step) = lives.at(begin);
-                lives.all.push(Life {
-                    begin,
-                    end,
-                    bytes: block.bytes.0,
-                    stream: u32::from(block.stream.0),
-                    pool: pools(index as u32),
-                    category: cx.categories.get(index as u32).category,
-                    phase,
-                    step,
-                    dies_in: freed.then(|| lives.at(end)),
-                    stack: Some(block.stack),
-                    element: elements(index as u32),
-                    dead: dead(index as u32),
-                    is_new: false,
-                    is_weight_copy: false,
-                });
-            }
-        }
+        let visit = |index, block: &Block| {
+            let begin = f64::from(block.enters) - 1.0;
+            let freed = block.leaves < cx.trace.slots();
+            let end = if freed { f64::from(block.leaves) - 1.0 } else { f64::INFINITY };
+            let (phase, step) = lives.at(begin);
+            lives.all.push(Life {
+                begin,
+                end,
+                bytes: block.bytes.0,
+                stream: u32::from(block.stream.0),
+                pool: pools(index),
+                category: cx.categories.get(index).category,
+                phase,
+                step,
+                dies_in: freed.then(|| lives.at(end)),
+                stack: Some(block.stack),
+                element: elements(index),
+                dead: dead(index),
+                is_new: false,
+                is_weight_copy: false,
+            });
+        };
+        cx.trace.each_block(8, budget, visit).await;
         lives.sort(budget).await;
         lives
     }

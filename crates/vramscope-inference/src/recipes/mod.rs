@@ -20,7 +20,7 @@ mod settle;
 
 pub use arena::Arena;
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
-pub use rest::Rest;
+pub use rest::{Completion, Rest};
 
 use crate::category::Category;
 use crate::evidence::Evidence;
@@ -35,50 +35,50 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vramscope_snapshot::FrameId;
+use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::{Budget, strides};
 
-/// Why a recipe has no answer: the fact that it lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Declined {
-    /// No forward pass has a backward pass.
-    NoPass,
-    /// A forward pass keeps nothing for its backward pass.
-    NothingKept,
-    /// No call site runs the model's blocks again and again.
-    NothingRepeats,
-    /// The number of tokens is not known.
-    NoTokens,
-    /// No block has the size of logits.
-    NoLogits,
-    /// Logits are not copied to 32 bits.
-    NoUpcast,
-    /// No softmax of attention is in the call stacks.
-    NoMaps,
-    /// The optimizer keeps no state.
-    NoStates,
-    /// No pass is an evaluation.
-    NoEvaluation,
-    /// No evaluation keeps a graph.
-    NoGraph,
-    /// Nothing is made at the call site.
-    NoSite,
-    /// The parameters are not in 32 bits.
-    NotFp32,
-    /// No backward pass makes gradients.
-    NoGradients,
-    /// Autocast is off.
-    NoAutocast,
-    /// No step was traced, so last uses are not known.
-    NotTraced,
-    /// Nothing grows with the batch.
-    NothingGrows,
-    /// Nothing would change: the run has it already.
-    HadIt,
-    /// Sizes do not tell what the change would do.
-    NotPredicted,
+/// Declares [`Declined`] with the words of each reason.
+macro_rules! declined {
+    ($($reason:ident = $words:literal,)*) => {
+        /// Why a recipe has no answer: the fact that it lacks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Declined {
+            $(#[doc = $words] $reason,)*
+        }
+
+        impl Declined {
+            /// The reason in words, without capital and point.
+            pub fn words(self) -> &'static str {
+                match self { $(Self::$reason => $words,)* }
+            }
+        }
+    };
+}
+
+declined! {
+    NoPass = "no forward pass with a backward pass was found",
+    NothingKept = "nothing is kept for a backward pass",
+    NothingRepeats = "no call site runs the blocks of the model",
+    NoTokens = "the number of tokens is not known",
+    NoLogits = "no logits were found",
+    NoUpcast = "the logits are not copied to 32 bits",
+    NoMaps = "no softmax of attention is in the call stacks",
+    NoStates = "the optimizer keeps no state",
+    NoEvaluation = "no evaluation was found",
+    NoGraph = "no evaluation keeps a graph",
+    NoSite = "nothing is allocated at this line",
+    NotFp32 = "the parameters are not in 32 bits",
+    NoGradients = "no backward pass makes gradients",
+    NoAutocast = "autocast is off",
+    NotTraced = "no step was traced: record with --use-step",
+    NothingGrows = "nothing grows with the batch",
+    NoFailedPass = "no request failed in a forward pass",
+    KeptForBackward = "backward needs what the failed function makes",
+    HadIt = "nothing would change",
+    NotPredicted = "sizes do not tell what it does",
 }
 
 /// What a recipe found and changed.
@@ -115,9 +115,8 @@ pub struct Editable {
     settings: AllocatorSettings,
     /// How the step that failed was completed.
     pub rest: Rest,
-    /// Whether [`distrust`](Self::distrust) was called: `lives` still has the wrong completion, so
-    /// no number may come from it.
-    pub is_distrusted: bool,
+    /// By what it was to be completed.
+    pub by: Completion,
 }
 
 impl Editable {
@@ -126,6 +125,7 @@ impl Editable {
         cx: Evidence<'_>,
         model: &WhatIf,
         dims: Option<&Dims>,
+        by: Completion,
         budget: &mut Budget,
     ) -> Self {
         let elements = elements_of(cx, dims);
@@ -136,7 +136,9 @@ impl Editable {
         let pools = |block: u32| model.pool_of(block);
         let mut lives = Lives::new(cx, stacks, pools, elements, returns, failure, budget).await;
         let mut facts = Facts::new(&mut lives, dims, budget).await;
-        let rest = rest::complete(&mut lives, &facts, budget).await;
+        let oom = cx.trace.ooms.last().map(|oom| cx.stack_of_event(oom.event));
+        let stack = oom.filter(|&stack| stack != StackId::EMPTY);
+        let rest = rest::complete(&mut lives, &facts, by, stack, budget).await;
         if rest != Rest::Whole {
             lives.sort(budget).await;
             lives.place_again(budget).await;
@@ -144,13 +146,7 @@ impl Editable {
         }
         let order = Order::new(&lives.all, budget).await;
         let settings = model.settings.clone();
-        Self { lives, order, facts, settings, rest, is_distrusted: false }
-    }
-
-    /// Marks the completion of the failed step as wrong: with it, the recorded run does not fail.
-    pub fn distrust(&mut self) {
-        self.rest = Rest::Unknown;
-        self.is_distrusted = true;
+        Self { lives, order, facts, settings, rest, by }
     }
 
     /// When the request failed that ended the run: its event.

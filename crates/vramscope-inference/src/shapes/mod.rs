@@ -16,7 +16,7 @@ use crate::category::{Categories, Category};
 use vramscope_snapshot::{Snapshot, StackId};
 use vramscope_trace::Block;
 use vramscope_trace::Trace;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::Budget;
 use vramscope_trace::{group_by_key, is_framework_frame};
 
 /// Smaller blocks are scalars, losses and indices.
@@ -101,9 +101,9 @@ impl Dims {
     ///
     /// # Errors
     /// The sizes do not tell dimensions.
-    pub async fn at(
+    pub async fn at<'a>(
         snapshot: &Snapshot,
-        trace: &Trace,
+        trace: &'a Trace,
         categories: &Categories,
         slot: u32,
         given: Option<Vec<Widths>>,
@@ -113,27 +113,24 @@ impl Dims {
         let mut activations: Vec<&Block> = Vec::new();
         let (mut inputs, mut live) = (Vec::new(), Vec::new());
         let mut buffers = 0_u64;
-        for part in strides(trace.blocks.len()) {
-            budget.charge(part.len() as u64).await;
-            for index in part {
-                let block = &trace.blocks[index];
-                let is_live = block.is_live_at(slot);
-                if is_live {
-                    live.push((block.stack, ()));
-                }
-                match categories.get(index as u32).category {
-                    // A copy in another precision is no parameter.
-                    Category::Parameter if categories.copy(index as u32).is_some() => {}
-                    Category::Parameter => parameters.push(block),
-                    Category::Buffer if is_live => buffers = buffers.saturating_add(block.bytes.0),
-                    Category::Input => inputs.push(block.bytes.0),
-                    category if is_live && is_of_data(category) && block.bytes.0 >= MIN_BYTES => {
-                        activations.push(block);
-                    }
-                    _ => {}
-                }
+        let visit = |index, block: &'a Block| {
+            let is_live = block.is_live_at(slot);
+            if is_live {
+                live.push((block.stack, ()));
             }
-        }
+            match categories.get(index).category {
+                // A copy in another precision is no parameter.
+                Category::Parameter if categories.copy(index).is_some() => {}
+                Category::Parameter => parameters.push(block),
+                Category::Buffer if is_live => buffers = buffers.saturating_add(block.bytes.0),
+                Category::Input => inputs.push(block.bytes.0),
+                category if is_live && is_of_data(category) && block.bytes.0 >= MIN_BYTES => {
+                    activations.push(block);
+                }
+                _ => {}
+            }
+        };
+        trace.each_block(1, budget, visit).await;
         let stays = |block: &&Block| block.is_preexisting() || block.leaves == trace.slots();
         let staying: Vec<u64> =
             parameters.iter().copied().filter(stays).map(|block| block.bytes.0).collect();

@@ -15,49 +15,28 @@ use serde::{Deserialize, Serialize};
 use vramscope_snapshot::Snapshot;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Trace, reserve_change};
+use vramscope_units::named;
 
-/// The phase of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum StepPhase {
-    /// See [`Phase::Forward`].
-    Forward,
-    /// See [`Phase::Backward`].
-    Backward,
-    /// See [`Phase::Optimizer`].
-    Optimizer,
-    /// A repetition without a backward pass beside a cache, or that has several forward passes and
-    /// leaves nothing behind: a token, a request.
-    Generation,
-    /// See [`Phase::Evaluation`].
-    Evaluation,
-    /// See [`Phase::Other`].
-    Other,
-}
-
-impl StepPhase {
-    /// All phases.
-    pub const ALL: [Self; 6] = [
-        Self::Forward,
-        Self::Backward,
-        Self::Optimizer,
-        Self::Generation,
-        Self::Evaluation,
-        Self::Other,
-    ];
-
-    /// The name in JSON and texts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Forward => Phase::Forward.name(),
-            Self::Backward => Phase::Backward.name(),
-            Self::Optimizer => Phase::Optimizer.name(),
-            Self::Generation => "generation",
-            Self::Evaluation => Phase::Evaluation.name(),
-            Self::Other => Phase::Other.name(),
-        }
+named! {
+    /// The phase of a step.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum StepPhase {
+        /// See [`Phase::Forward`].
+        Forward = "forward",
+        /// See [`Phase::Backward`].
+        Backward = "backward",
+        /// See [`Phase::Optimizer`].
+        Optimizer = "optimizer",
+        /// A repetition without a backward pass beside a cache, or that has several forward passes
+        /// and leaves nothing behind: a token, a request.
+        Generation = "generation",
+        /// See [`Phase::Evaluation`].
+        Evaluation = "evaluation",
+        /// See [`Phase::Other`].
+        Other = "other",
     }
 }
 

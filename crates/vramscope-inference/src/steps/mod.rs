@@ -14,34 +14,24 @@ use period::{Period, period};
 use vramscope_snapshot::{Snapshot, Stage};
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::{Boxed, Budget};
-use vramscope_units::Micros;
+use vramscope_units::{Micros, named};
 
-/// The evidence that steps were inferred from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepSource {
-    /// `ProfilerStep#N` ranges, which `torch.profiler` records at every call of its `step()`.
-    ProfilerStep,
-    /// `Optimizer.step#NAME.step` ranges, which every `torch.optim.Optimizer` records. A step ends
-    /// where such a range ends.
-    OptimizerStep,
-    /// Phases: a step ends where the optimizer's code after a backward pass ends.
-    OptimizerUpdate,
-    /// Phases: a step begins where a forward pass follows a backward pass. It can be a micro-batch.
-    Rhythm,
-    /// Call stacks that allocate once per repetition, without a backward pass.
-    Repetition,
-}
-
-impl StepSource {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ProfilerStep => "profiler_step",
-            Self::OptimizerStep => "optimizer_step",
-            Self::OptimizerUpdate => "optimizer_update",
-            Self::Rhythm => "rhythm",
-            Self::Repetition => "repetition",
-        }
+named! {
+    /// The evidence that steps were inferred from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum StepSource {
+        /// `ProfilerStep#N` ranges, which `torch.profiler` records at every call of its `step()`.
+        ProfilerStep = "profiler_step",
+        /// `Optimizer.step#NAME.step` ranges, which every `torch.optim.Optimizer` records. A step
+        /// ends where such a range ends.
+        OptimizerStep = "optimizer_step",
+        /// Phases: a step ends where the optimizer's code after a backward pass ends.
+        OptimizerUpdate = "optimizer_update",
+        /// Phases: a step begins where a forward pass follows a backward pass. It can be a
+        /// micro-batch.
+        Rhythm = "rhythm",
+        /// Call stacks that allocate once per repetition, without a backward pass.
+        Repetition = "repetition",
     }
 }
 

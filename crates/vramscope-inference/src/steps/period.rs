@@ -5,10 +5,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::{Action, Snapshot, StackId};
-use vramscope_trace::Origin;
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::{Budget, STRIDE, filled, strides};
 use vramscope_trace::sort;
+use vramscope_trace::{Block, Origin};
 
 /// The fewest repetitions of a period.
 const MIN_REPETITIONS: usize = 3;
@@ -154,12 +154,12 @@ async fn occurrences(allocs: &[(u32, u64)], budget: &mut Budget) -> Vec<Vec<u32>
 /// At index `i`: the number of the first `i` allocs that are freed in the window.
 async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], budget: &mut Budget) -> Vec<u32> {
     let mut is_freed = filled(false, trace.slots() as usize, budget).await;
-    for part in strides(trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for block in trace.blocks[part].iter().filter(|b| b.origin() == Origin::Alloc) {
+    let visit = |_, block: &Block| {
+        if block.origin() == Origin::Alloc {
             is_freed[block.enters as usize] = block.leaves < trace.slots();
         }
-    }
+    };
+    trace.each_block(2, budget, visit).await;
     let mut sum = 0;
     let mut out = Vec::with_capacity(allocs.len() + 1);
     out.push(0);

@@ -22,7 +22,7 @@ use record::{READ, RESULT, WRITE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use vramscope_snapshot::{Snapshot, StackId};
-use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_trace::slicing::{Budget, STRIDE};
 use vramscope_trace::{Block, Clock, Coverage, Trace};
 use vramscope_units::Bytes;
 
@@ -168,18 +168,16 @@ impl Uses {
         let device = u64::from(trace.device.device);
         let mut by_address: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         let mut blocks: Vec<Used> = Vec::new();
-        for part in strides(trace.blocks.len()) {
-            budget.charge(2 * part.len() as u64).await;
-            for (index, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-                if block.enters <= slots.end && block.leaves > slots.start {
-                    by_address.entry(block.address.0).or_default().push(blocks.len() as u32);
-                    let uses = 0..0;
-                    let life = life(block, &slots);
-                    let is_compiled = is_compiled(snapshot, trace, block);
-                    blocks.push(Used { block: index, life, uses, dead_from: None, is_compiled });
-                }
+        let visit = |index, block: &Block| {
+            if block.enters <= slots.end && block.leaves > slots.start {
+                by_address.entry(block.address.0).or_default().push(blocks.len() as u32);
+                let uses = 0..0;
+                let life = life(block, &slots);
+                let is_compiled = is_compiled(snapshot, trace, block);
+                blocks.push(Used { block: index, life, uses, dead_from: None, is_compiled });
             }
-        }
+        };
+        trace.each_block(2, budget, visit).await;
         let mut operations = Vec::with_capacity(from.len());
         let mut found: Vec<(u32, Use)> = Vec::with_capacity(from.uses.len());
         let (mut all, mut lost) = (0_u64, 0_u64);

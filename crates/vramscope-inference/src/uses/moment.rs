@@ -4,56 +4,33 @@ use super::record::{READ, RESULT, WRITE};
 use super::{Life, Use, Used, Uses};
 use serde::{Deserialize, Serialize};
 use vramscope_trace::Trace;
+use vramscope_units::named;
 
 /// A use that is more operations later is far.
 pub const FAR_OPERATIONS: u32 = 50;
 
-/// What becomes of a block after a moment of the traced step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum UseGroup {
-    /// No operation uses it again, and it stays allocated.
-    Dead,
-    /// Its next use is more than 50 operations later.
-    Far,
-    /// The next operation that uses it writes all of it, and does not read it.
-    Overwritten,
-    /// It is used within 50 operations.
-    Soon,
-    /// The operation that runs uses it.
-    Now,
-    /// It lives on after the step, and whether the next step reads it is not known.
-    Kept,
-    /// No operation was seen to use it: compiled code, CUDA graphs and kernels that PyTorch's
-    /// dispatcher does not call may.
-    NotSeen,
-}
-
-impl UseGroup {
-    /// All groups, in the order of answers.
-    pub const ALL: [Self; 7] = [
-        Self::Dead,
-        Self::Far,
-        Self::Overwritten,
-        Self::Soon,
-        Self::Now,
-        Self::Kept,
-        Self::NotSeen,
-    ];
-
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dead => "dead",
-            Self::Far => "far",
-            Self::Overwritten => "overwritten",
-            Self::Soon => "soon",
-            Self::Now => "now",
-            Self::Kept => "kept",
-            Self::NotSeen => "not_seen",
-        }
+named! {
+    /// What becomes of a block after a moment of the traced step.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum UseGroup {
+        /// No operation uses it again, and it stays allocated.
+        Dead = "dead",
+        /// Its next use is more than 50 operations later.
+        Far = "far",
+        /// The next operation that uses it writes all of it, and does not read it.
+        Overwritten = "overwritten",
+        /// It is used within 50 operations.
+        Soon = "soon",
+        /// The operation that runs uses it.
+        Now = "now",
+        /// It lives on after the step, and whether the next step reads it is not known.
+        Kept = "kept",
+        /// No operation was seen to use it: compiled code, CUDA graphs and kernels that PyTorch's
+        /// dispatcher does not call may.
+        NotSeen = "not_seen",
     }
 }
 

@@ -18,7 +18,7 @@ use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
 use vramscope_inference::{CallSite, Category, FindingKind, Steps, step_floors};
-use vramscope_trace::slicing::{self, Budget, strides};
+use vramscope_trace::slicing::{self, Budget};
 use vramscope_trace::{
     Measure, Share, by_stack, columns_of, merge_same_lines, name_hash, parallel,
 };
@@ -38,21 +38,18 @@ impl Card {
         let findings = entry.derive(Derived::Findings, target.index, &mut findings_budget);
         let (shares, ()) = slicing::join(shares, findings).await;
         let shares = merge_same_lines(shares, &entry.sites);
-        let mut live = Vec::new();
         let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
         let mut sums_of_row = vec![[0u64; Category::ALL.len()]; shares.len()];
-        for part in strides(trace.blocks.len()) {
-            budget.charge(2 * part.len() as u64).await;
-            let blocks = (part.start as u32..).zip(&trace.blocks[part]);
-            let of_slot = blocks.filter(|(_, b)| b.is_live_at(slot));
-            live.extend(of_slot.map(|(i, b)| {
-                let category = categories.get(i).category;
-                if let Some(&row) = rows.get(&block_key(target, i)) {
-                    sums_of_row[row][category as usize] += b.bytes.0;
-                }
-                (category, b.bytes.0)
-            }));
-        }
+        let of_slot = trace.live_at(slot, budget).await;
+        budget.charge(2 * of_slot.len() as u64).await;
+        let of_slot = of_slot.into_iter().map(|(i, b)| {
+            let category = categories.get(i).category;
+            if let Some(&row) = rows.get(&block_key(target, i)) {
+                sums_of_row[row][category as usize] += b.bytes.0;
+            }
+            (category, b.bytes.0)
+        });
+        let live: Vec<_> = of_slot.collect();
         let mut names = Interner::default();
         let sites = names.sites(by_site(entry, &shares));
         let stacks = names.stacks(target, &shares, &sums_of_row);

@@ -2,6 +2,7 @@
 
 use super::Card;
 use crate::diagnose::MemorySummary;
+use crate::lines::{HoldingLine, holding_lines};
 use crate::peak::BandKind;
 use crate::phases::{self, Place};
 use crate::target::{Target, slot_of};
@@ -45,6 +46,9 @@ pub struct FailureMemory {
     pub request: Option<Bytes>,
     /// Bytes by use. The names are those of [`MemorySummary::parts`].
     pub parts: BTreeMap<String, Bytes>,
+    /// The lines that held most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<HoldingLine>,
 }
 
 impl Told {
@@ -55,7 +59,9 @@ impl Told {
         let worst = card.findings.iter().map(|of| &of.record).min_by_key(|of| of.weight());
         let failure = match worst {
             Some(record) if record.kind == FindingKind::Oom => {
-                Some(FailureMemory::of(&verdict(target, budget).await.memory))
+                let memory = verdict(target, budget).await.memory;
+                let slot = (memory.event + 1).max(0) as u32;
+                Some(FailureMemory::of(&memory, holding_lines(target, slot, budget).await))
             }
             _ => None,
         };
@@ -83,13 +89,14 @@ fn phase_of(name: &str) -> Option<StepPhase> {
 }
 
 impl FailureMemory {
-    fn of(bar: &MemoryBar) -> Self {
+    fn of(bar: &MemoryBar, lines: Vec<HoldingLine>) -> Self {
         Self {
             event: bar.event,
             reserved: bar.reserved,
             capacity: bar.capacity,
             request: bar.request,
             parts: bar.parts.iter().map(|part| (part.name.to_owned(), part.bytes)).collect(),
+            lines,
         }
     }
 
@@ -104,6 +111,7 @@ impl FailureMemory {
             capacity: self.capacity,
             request: self.request,
             parts: self.parts.iter().filter_map(known).collect(),
+            lines: self.lines.clone(),
         }
     }
 }

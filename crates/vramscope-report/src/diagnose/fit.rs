@@ -2,6 +2,7 @@
 
 use super::Diagnosis;
 use crate::diagnostic::cut_middle;
+use crate::lines::HoldingLine;
 use vramscope_inference::Severity;
 
 /// The maximum size of a diagnosis as indented JSON, in bytes.
@@ -93,8 +94,19 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
             process.categories.clear();
         }
     }
+    let mut lines: Vec<&mut Vec<HoldingLine>> = Vec::new();
+    lines.extend(diagnosis.memory.as_mut().map(|memory| &mut memory.lines));
     if let Some(peak) = &mut diagnosis.peak {
         cut_path(&mut peak.path, text);
+        lines.push(&mut peak.lines);
+    }
+    for lines in lines {
+        lines.truncate(if text < 400 { 0 } else { list / 2 });
+        for line in lines {
+            shorten(&mut line.site, text.min(200));
+            line.called_from.iter_mut().for_each(|site| shorten(site, text.min(200)));
+            line.text.iter_mut().for_each(|words| shorten(words, text.min(200)));
+        }
     }
     diagnosis.ranks.truncate(if text < 400 { 0 } else { list });
     diagnosis.ranks.iter_mut().for_each(|group| shorten(&mut group.ranks, text.min(120)));
@@ -160,6 +172,7 @@ mod tests {
         BlindSpotRecord, FindingChild, FindingEntry, FindingPlace, FindingRecord,
     };
     use crate::holders::{Holder, HolderKind};
+    use crate::lines::MAX_LINES;
     use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
@@ -185,6 +198,20 @@ mod tests {
             site: Some("model.py:3".to_owned()),
             short: text.to_owned(),
         }
+    }
+
+    fn lines(text: &str, list: usize) -> Vec<HoldingLine> {
+        let line = HoldingLine {
+            site: text.to_owned(),
+            called_from: Some(text.to_owned()),
+            bytes: Bytes(u64::MAX),
+            percent: 100,
+            category: Category::OptimizerState,
+            does: Some("dequantized weights".into()),
+            before_bytes: Some(Bytes(u64::MAX)),
+            text: Some(text.to_owned()),
+        };
+        vec![line; list.min(MAX_LINES)]
     }
 
     fn finding(severity: Severity, text: &str, list: usize) -> FindingEntry {
@@ -285,6 +312,7 @@ mod tests {
             phase: Some("optimizer"),
             place: String::new(),
             categories: Category::ALL.iter().map(|c| (c.name(), Bytes(u64::MAX))).collect(),
+            lines: lines(text, list),
         };
         Diagnosis {
             schema: "vramscope.diagnose/1",
@@ -307,6 +335,7 @@ mod tests {
                 capacity: Some(Bytes(u64::MAX)),
                 request: Some(Bytes(u64::MAX)),
                 parts: Category::ALL.iter().map(|c| (c.name(), Bytes(u64::MAX))).collect(),
+                lines: lines(text, list),
             }),
             ranks: vec![
                 RankGroup {

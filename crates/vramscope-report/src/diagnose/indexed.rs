@@ -23,9 +23,14 @@ impl Diagnosed {
             Some(told) => {
                 card.blind_spots.clone_from(&told.blind_spots);
                 let phase = told.phase.map(StepPhase::name);
-                Peak { step: told.step, phase, text: told.place.clone() }
+                Peak { step: told.step, phase, text: told.place.clone(), lines: Vec::new() }
             }
-            None => Peak { step: None, phase: None, text: peak_words(&Place::default(), &card) },
+            None => Peak {
+                step: None,
+                phase: None,
+                text: peak_words(&Place::default(), &card),
+                lines: Vec::new(),
+            },
         };
         let notable = card.findings.iter().filter(|of| of.record.severity != Severity::Low);
         let worst = notable.min_by_key(|of| of.record.weight());

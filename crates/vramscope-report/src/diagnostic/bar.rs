@@ -1,5 +1,6 @@
 //! Memory to scale, in letters.
 
+use crate::lines::HoldingLine;
 use crate::text::category as label_of;
 use std::collections::BTreeMap;
 use vramscope_inference::Category;
@@ -14,6 +15,38 @@ pub struct Bar {
     pub parts: Vec<BarPart>,
     /// The request that failed; `None` without one.
     pub request: Option<Bytes>,
+    /// The lines of the program that hold most of it, most first.
+    pub lines: Vec<LineRow>,
+}
+
+/// A line of the program and what it holds.
+#[derive(Clone, Debug)]
+pub struct LineRow {
+    /// `2.20 GiB`.
+    pub bytes: String,
+    /// `59 %`.
+    pub share: String,
+    /// `prog.py:11 forward`.
+    pub site: String,
+    /// `temporaries, was 0.70 GiB in step 3`.
+    pub text: String,
+}
+
+impl From<&HoldingLine> for LineRow {
+    fn from(line: &HoldingLine) -> Self {
+        let category = label_of(line.category).to_owned();
+        let what = line.does.as_deref().map_or(category, str::to_owned);
+        let text: Vec<String> = [what].into_iter().chain(line.text.clone()).collect();
+        Self {
+            bytes: line.bytes.to_string(),
+            share: format!("{} %", line.percent),
+            site: match &line.called_from {
+                Some(from) => format!("{} from {from}", line.site),
+                None => line.site.clone(),
+            },
+            text: text.join(", "),
+        }
+    }
 }
 
 /// A part of a bar.
@@ -58,6 +91,7 @@ impl Bar {
         title: String,
         bytes: &BTreeMap<&'static str, Bytes>,
         request: Option<Bytes>,
+        lines: &[HoldingLine],
     ) -> Self {
         let of = |name: &str| bytes.get(name).map_or(0, |bytes| bytes.0);
         let whole = bytes.values().map(|bytes| bytes.0).sum::<u64>();
@@ -92,7 +126,7 @@ impl Bar {
             label: label.to_owned(),
             bytes: Bytes(bytes),
         }));
-        Self { title, parts, request }
+        Self { title, parts, request, lines: lines.iter().map(Into::into).collect() }
     }
 
     /// The bytes of all parts.
@@ -138,7 +172,7 @@ mod tests {
     fn a_bar_is_as_wide_as_asked_and_shows_every_part() {
         let bytes = [("activation", 900), ("parameter", 60), ("stuck", 1), ("idle", 40)];
         let bytes = bytes.map(|(name, bytes)| (name, Bytes(bytes))).into_iter().collect();
-        let bar = Bar::new(String::new(), &bytes, Some(Bytes(100)));
+        let bar = Bar::new(String::new(), &bytes, Some(Bytes(100)), &[]);
         for width in [10, 33, 60] {
             let (cells, request) = bar.cells(width);
             assert_eq!(cells.iter().map(|cell| cell.0).sum::<usize>(), width);

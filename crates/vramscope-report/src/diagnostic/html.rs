@@ -2,7 +2,7 @@
 //!
 //! Names come from files, so every text is escaped, and no attribute has a text of a file.
 
-use super::{Answer, Bar, Diagnostic, Fact, FigureRow, FixRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FigureRow, FixRow, LineRow, RankRow};
 use crate::html::escape;
 use std::fmt::Write as _;
 use vramscope_inference::capitalized;
@@ -39,8 +39,8 @@ pub fn html(answer: &Answer) -> String {
     if let Some(dry) = &answer.dry {
         put(&mut out, "p", "nothing", &capitalized(dry));
     }
-    if let Some(nothing) = &answer.nothing_found {
-        put(&mut out, "p", "nothing", &capitalized(&nothing.to_string()));
+    if let Some(empty) = &answer.empty {
+        put(&mut out, "p", "nothing", &capitalized(empty));
     }
     for one in &answer.findings {
         finding(&mut out, one);
@@ -171,6 +171,10 @@ fn bar(out: &mut String, bar: &Bar) {
         put(out, "span", "key request", &format!("asked {request}"));
     }
     out.push_str("</p>\n");
+    for line in &bar.lines {
+        let LineRow { bytes, share, site, text } = line;
+        put(out, "p", "what", &format!("{bytes} ({share}) {site}: {text}"));
+    }
 }
 
 fn rows(out: &mut String, rows: &[FixRow]) {

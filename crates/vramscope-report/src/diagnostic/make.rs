@@ -1,18 +1,19 @@
 //! What is said, from the record of a diagnosis.
 
-use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, LookRow, NothingFound, RankRow};
-use crate::diagnose::{Diagnosis, MemorySummary};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, LookRow, RankRow};
+use crate::diagnose::{Diagnosis, MemorySummary, PeakSummary};
 use crate::findings::{BlindSpotRecord, FindingEntry, FindingRecord, of_device};
 use crate::holders::{Holder, HolderKind};
+use crate::lines::HoldingLine;
 use crate::moments::{MIN_GROWTH, Process};
 use crate::proof::{Proof, ProofForm};
 use crate::target::Target;
-use crate::text::file_name;
+use crate::text::{category as category_label, file_name};
 use crate::verdict::{MemoryBar, verdict};
 use crate::what_if::Outcome;
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Covers, FindingId, FindingKind, Fix, Severity, is_detail, lower_first, plain,
+    Category, Covers, FindingId, FindingKind, Fix, Severity, is_detail, lower_first, plain,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
@@ -22,14 +23,6 @@ const MAX_RANKS: usize = 12;
 
 /// The most processes that are told one by one.
 const MAX_PROCESSES: usize = 4;
-
-/// What is looked for in every file.
-const LOOKED_FOR: [(&str, &[&str]); 4] = [
-    ("out of memory", &["no_history", "state_only"]),
-    ("growth", &["no_history", "state_only", "few_steps", "no_backward"]),
-    ("held memory", &["no_history", "state_only"]),
-    ("unneeded reserved memory", &[]),
-];
 
 impl Answer {
     /// What is said about a diagnosis. `paths` are those that the user named. With `has_details`
@@ -46,8 +39,8 @@ impl Answer {
         let worst = diagnosis.headlines.first().and_then(|headline| headline.finding.as_ref());
         let memory = diagnosis.memory.as_ref().filter(|_| is_failure(&diagnosis.findings, worst));
         if let (Some(memory), Some(first)) = (memory, findings.first_mut()) {
-            let MemorySummary { reserved, capacity, request, parts, .. } = memory;
-            first.bar = Some(bar_of_failure(*reserved, *capacity, *request, parts));
+            let MemorySummary { reserved, capacity, request, parts, lines, .. } = memory;
+            first.bar = Some(bar_of_failure(*reserved, *capacity, *request, parts, lines));
         }
         let peak = diagnosis.peak.as_ref().filter(|_| memory.is_none()).map(|peak| {
             let of = match peak.rank.filter(|_| is_run) {
@@ -59,16 +52,14 @@ impl Answer {
             let words = if is_end && files < 2 {
                 format!("{} in use at the end (a snapshot without history)", peak.bytes)
             } else {
-                format!("peak {}{}{of}", peak.bytes, peak.place)
+                format!("peak {}{}{of}{}", peak.bytes, peak.place, most(peak))
             };
-            (words, Bar::new(String::new(), &peak.categories, None))
+            (words, Bar::new(String::new(), &peak.categories, None, &peak.lines))
         });
-        let is_found =
-            diagnosis.findings.iter().any(|entry| entry.record.severity != Severity::Low);
+        let is_empty = diagnosis.peak.is_none() && diagnosis.dry.is_none();
         Self {
             dry: diagnosis.dry.as_ref().map(|dry| dry.text.clone()),
-            nothing_found: (!is_found && diagnosis.dry.is_none())
-                .then(|| nothing_found(diagnosis, paths)),
+            empty: is_empty.then(|| empty(paths)),
             findings,
             omitted: diagnosis.omitted.unwrap_or(0),
             processes: processes(&diagnosis.processes, has_details),
@@ -96,14 +87,14 @@ impl Answer {
         match findings.first_mut().filter(|_| is_failure) {
             Some(first) => {
                 let MemoryBar { reserved, capacity, request, .. } = *memory;
-                first.bar = Some(bar_of_failure(reserved, capacity, request, &parts));
+                first.bar = Some(bar_of_failure(reserved, capacity, request, &parts, &[]));
             }
             None if !parts.is_empty() => {
                 let words = match verdict.severity {
                     None => plain(&verdict.headline),
                     Some(_) => format!("{} reserved {}", memory.reserved, memory.moment),
                 };
-                peak = Some((words, Bar::new(String::new(), &parts, None)));
+                peak = Some((words, Bar::new(String::new(), &parts, None, &[])));
             }
             None => {}
         }
@@ -124,12 +115,13 @@ fn bar_of_failure(
     capacity: Option<Bytes>,
     request: Option<Bytes>,
     parts: &BTreeMap<&'static str, Bytes>,
+    lines: &[HoldingLine],
 ) -> Bar {
     let title = match capacity {
         Some(capacity) => format!("{capacity} for PyTorch"),
         None => format!("{reserved} reserved"),
     };
-    Bar::new(title, parts, request)
+    Bar::new(title, parts, request, lines)
 }
 
 /// The findings that are said.
@@ -156,20 +148,27 @@ fn has(diagnosis: &Diagnosis, kind: &str) -> bool {
     diagnosis.blind_spots.iter().any(|spot| spot.kind == kind)
 }
 
-/// `nothing found in a.pickle (looked for: out of memory, growth)`.
-fn nothing_found(diagnosis: &Diagnosis, paths: &[String]) -> NothingFound {
-    let is_blind = |kinds: &[&str]| kinds.iter().any(|kind| has(diagnosis, kind));
-    let looked: Vec<&str> =
-        LOOKED_FOR.iter().filter(|(_, blind)| !is_blind(blind)).map(|(name, _)| *name).collect();
+/// `no memory was allocated in a.pickle`.
+fn empty(paths: &[String]) -> String {
     let of = match paths {
         [path] => file_name(path.trim_end_matches(['/', '\\'])).to_owned(),
         paths => format!("{} paths", paths.len()),
     };
-    if diagnosis.peak.is_none() {
-        let headline = "no memory was allocated";
-        return NothingFound { headline, of, looked_for: String::new() };
-    }
-    NothingFound { headline: "nothing found", of, looked_for: looked.join(", ") }
+    format!("no memory was allocated in {of}")
+}
+
+/// `: 52 % activations, most at modeling_qwen2.py:59 forward`; empty without bytes.
+fn most(peak: &PeakSummary) -> String {
+    let largest = peak.categories.iter().max_by_key(|(_, bytes)| **bytes);
+    let Some((&name, bytes)) = largest.filter(|(_, bytes)| bytes.0 > 0) else {
+        return String::new();
+    };
+    let category = Category::ALL.into_iter().find(|of| of.name() == name);
+    let label = category.map_or(name, category_label);
+    let percent = u128::from(bytes.0) * 100 / u128::from(peak.bytes.0.max(1));
+    let line = peak.lines.iter().find(|line| Some(line.category) == category);
+    let line = line.map_or_else(String::new, |line| format!(", most at {}", line.site));
+    format!(": {percent} % {label}{line}")
 }
 
 /// One finding.

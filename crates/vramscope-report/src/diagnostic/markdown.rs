@@ -1,7 +1,7 @@
 //! An answer in Markdown, for a pull request or an issue: the findings, a table of changes, and the
 //! rest folded.
 
-use super::{Answer, Diagnostic, Fact, FigureRow, FixRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FigureRow, FixRow, LineRow, RankRow};
 use crate::markdown::{code_cell, escape, inline_code};
 use std::fmt::Write as _;
 use vramscope_inference::capitalized;
@@ -13,8 +13,8 @@ pub fn markdown(answer: &Answer) -> String {
     if let Some(dry) = &answer.dry {
         line(&mut out, format_args!("**{}**\n", escape(&capitalized(dry))));
     }
-    if let Some(nothing) = &answer.nothing_found {
-        line(&mut out, format_args!("{}\n", escape(&capitalized(&nothing.to_string()))));
+    if let Some(empty) = &answer.empty {
+        line(&mut out, format_args!("{}\n", escape(&capitalized(empty))));
     }
     for one in &answer.findings {
         finding(&mut out, one);
@@ -31,6 +31,7 @@ pub fn markdown(answer: &Answer) -> String {
         let parts: Vec<String> = parts.collect();
         let words = capitalized(words);
         line(&mut out, format_args!("**{}**: {}\n", escape(&words), escape(&parts.join(", "))));
+        holding_lines(&mut out, bar);
     }
     ranks(&mut out, &answer.ranks);
     rows(&mut out, &answer.savings);
@@ -49,6 +50,13 @@ pub fn markdown(answer: &Answer) -> String {
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     writeln!(out, "{text}").expect("a String takes all text");
+}
+
+fn holding_lines(out: &mut String, bar: &Bar) {
+    for of in &bar.lines {
+        let LineRow { bytes, share, site, text } = of;
+        line(out, format_args!("- {bytes} ({share}): {}, {}", inline_code(site), escape(text)));
+    }
 }
 
 fn finding(out: &mut String, one: &Diagnostic) {
@@ -72,6 +80,7 @@ fn finding(out: &mut String, one: &Diagnostic) {
         let parts: Vec<String> =
             parts.iter().map(|part| format!("{} {}", part.label, part.bytes)).collect();
         line(out, format_args!("- {}: {}", escape(&bar.title), escape(&parts.join(", "))));
+        holding_lines(out, bar);
     }
     for Fact { label, text } in &one.facts {
         let label = label.name();

@@ -9,33 +9,24 @@ mod make;
 mod markdown;
 mod text;
 
-pub use bar::{Bar, BarPart};
+pub use bar::{Bar, BarPart, LineRow};
 pub use html::{card, html, styles};
 pub use markdown::markdown;
 pub use text::{Paint, Span, cut_middle, plain_text, text};
 
-use std::fmt;
 use vramscope_inference::{FindingId, Severity};
+use vramscope_units::named;
 
-/// How much something matters: the word before a headline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// High severity.
-    Error,
-    /// Medium severity.
-    Warning,
-    /// Low severity.
-    Note,
-}
-
-impl Level {
-    /// The word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
+named! {
+    /// How much something matters: the word before a headline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Level {
+        /// High severity.
+        Error = "error",
+        /// Medium severity.
+        Warning = "warning",
+        /// Low severity.
+        Note = "note",
     }
 }
 
@@ -54,8 +45,8 @@ impl From<Severity> for Level {
 pub struct Answer {
     /// The dry run in a line: the first words.
     pub dry: Option<String>,
-    /// The kinds of problems that were looked for and not found; `None` if one was found.
-    pub nothing_found: Option<NothingFound>,
+    /// `no memory was allocated in a.pickle`; `None` if some was.
+    pub empty: Option<String>,
     /// The findings, the worst first.
     pub findings: Vec<Diagnostic>,
     /// The number of findings that are not shown.
@@ -74,24 +65,10 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
-/// The answer about files in which no finding is above low.
-#[derive(Clone, Debug)]
-pub struct NothingFound {
-    /// `nothing found`.
-    pub headline: &'static str,
-    /// The file, or the number of paths.
-    pub of: String,
-    /// The kinds that were looked for: `out of memory, growth`. Empty if nothing was allocated.
-    pub looked_for: String,
-}
-
-impl fmt::Display for NothingFound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.headline, self.of)?;
-        if !self.looked_for.is_empty() {
-            write!(f, " (looked for: {})", self.looked_for)?;
-        }
-        Ok(())
+impl Answer {
+    /// The worst finding, if it is above low: it has the first words.
+    pub fn main(&self) -> Option<&Diagnostic> {
+        self.findings.first().filter(|one| one.level != Level::Note)
     }
 }
 

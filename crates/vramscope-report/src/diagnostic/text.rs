@@ -1,6 +1,6 @@
 //! An answer in lines of a terminal or a log.
 
-use super::{Answer, Bar, Diagnostic, Fact, FixRow, Level, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, Level, LineRow, RankRow};
 use vramscope_inference::lower_first;
 use vramscope_units::printable;
 
@@ -42,10 +42,16 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
     if let Some(dry) = &answer.dry {
         lines.wrapped(Paint::Strong, "", dry, 2);
     }
-    if let Some(nothing) = &answer.nothing_found {
-        lines.wrapped(Paint::Strong, "", &nothing.to_string(), 2);
+    if let Some(empty) = &answer.empty {
+        lines.wrapped(Paint::Strong, "", empty, 2);
     }
     let is_low = |one: &&Diagnostic| one.level == Level::Note;
+    // Without a finding the peak has the first words.
+    let (first, last) = match answer.main() {
+        None => (answer.peak.as_ref(), None),
+        Some(_) => (None, answer.peak.as_ref()),
+    };
+    lines.peak(first);
     for one in answer.findings.iter().filter(|one| !is_low(one)) {
         lines.gap();
         lines.finding(one);
@@ -60,13 +66,7 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.gap();
         lines.ranks(&answer.ranks);
     }
-    if let Some((words, bar)) = &answer.peak {
-        // Without a finding the peak belongs to the first line.
-        if answer.nothing_found.is_none() || !answer.ranks.is_empty() {
-            lines.gap();
-        }
-        lines.peak(words, bar);
-    }
+    lines.peak(last);
     if !answer.savings.is_empty() {
         lines.rows(&answer.savings);
     }
@@ -203,16 +203,22 @@ impl Lines {
         let gutter = columns(&number).max(2);
         self.place(one);
         if let Some((_, source)) = &one.source {
-            self.source(&number, gutter, source, &one.what);
+            self.source(&number, gutter, source);
+        }
+        let indent = " ".repeat(gutter);
+        let is_holder = |fact: &&Fact| matches!(fact.label, FactLabel::HeldBy | FactLabel::Holder);
+        // What holds the memory is the cause, and comes first.
+        let (holders, others): (Vec<&Fact>, Vec<&Fact>) = one.facts.iter().partition(is_holder);
+        for Fact { label, text } in holders {
+            self.fact(&indent, label.name(), text);
         }
         if let Some(bar) = &one.bar {
             self.bar_of_failure(bar, gutter);
         }
-        let indent = " ".repeat(gutter);
-        if one.source.is_none() && !one.what.is_empty() && one.level != Level::Note {
+        if !one.what.is_empty() && one.level != Level::Note {
             self.fact(&indent, "there", &one.what);
         }
-        for Fact { label, text } in &one.facts {
+        for Fact { label, text } in others {
             self.fact(&indent, label.name(), text);
         }
         if !one.detail.is_empty() {
@@ -251,9 +257,8 @@ impl Lines {
         ]);
     }
 
-    /// The source line, underlined, with what it allocates.
-    fn source(&mut self, number: &str, gutter: usize, source: &str, what: &str) {
-        let ruler = |text: &str| (Paint::Faint, format!("{text:>gutter$} | "));
+    /// The source line.
+    fn source(&mut self, number: &str, gutter: usize, source: &str) {
         let room = self.width.saturating_sub(gutter + 3);
         let source = shown(source.trim());
         let line: String = if columns(&source) > room {
@@ -261,18 +266,7 @@ impl Lines {
         } else {
             source
         };
-        let marks = columns(&line);
-        self.push(vec![ruler("")]);
-        self.push(vec![ruler(number), (Paint::Plain, line)]);
-        let what = shown(what);
-        let level = Paint::Level(Level::Error);
-        if what.is_empty() || marks + 1 + columns(&what) <= room {
-            let marks = "^".repeat(marks);
-            self.push(vec![ruler(""), (level, format!("{marks} {what}").trim_end().to_owned())]);
-        } else {
-            self.push(vec![ruler(""), (level, "^".repeat(marks))]);
-            self.push(vec![ruler(""), (Paint::Plain, cut_middle(&what, room))]);
-        }
+        self.push(vec![(Paint::Faint, format!("{number:>gutter$} | ")), (Paint::Plain, line)]);
     }
 
     /// `   = why: ...`.
@@ -313,9 +307,12 @@ impl Lines {
         }
         self.push(line);
         self.legend(bar, gutter + 3);
+        self.holding_lines(bar, gutter + 3);
     }
 
-    fn peak(&mut self, words: &str, bar: &Bar) {
+    fn peak(&mut self, peak: Option<&(String, Bar)>) {
+        let Some((words, bar)) = peak else { return };
+        self.gap();
         let room = self.width.saturating_sub(columns(&shown(words)) + 4);
         let mut line = Vec::new();
         if room >= 20 {
@@ -329,6 +326,23 @@ impl Lines {
         line.extend(Self::cells(bar, width.min(MAX_BAR)).0);
         self.push(line);
         self.legend(bar, INDENT);
+        self.holding_lines(bar, INDENT);
+    }
+
+    /// The lines of the program that hold most.
+    fn holding_lines(&mut self, bar: &Bar, indent: usize) {
+        let widest = |of: fn(&LineRow) -> &str| {
+            bar.lines.iter().map(|line| columns(of(line))).max().unwrap_or_default()
+        };
+        let (bytes, share) = (widest(|line| &line.bytes), widest(|line| &line.share));
+        let begin = indent + bytes + share + 4;
+        for line in &bar.lines {
+            let numbers =
+                format!("{}{:>bytes$}  {:>share$}  ", " ".repeat(indent), line.bytes, line.share);
+            let text = shown(&format!("{}  {}", line.site, line.text));
+            let text = cut_middle(&text, self.width.saturating_sub(begin));
+            self.push(vec![(Paint::Faint, numbers), (Paint::Plain, text)]);
+        }
     }
 
     /// The parts of a bar with their bytes.

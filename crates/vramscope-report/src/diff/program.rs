@@ -6,7 +6,7 @@ use crate::optimizations::features;
 use crate::side::Side;
 use crate::target::Target;
 use crate::text::category;
-use crate::what_if::{REST_UNKNOWN, why_declined};
+use crate::what_if::REST_UNKNOWN;
 use crate::{Quantity, peak::BandKind};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -166,7 +166,7 @@ pub async fn program_changes(
                     at_peak: run.at_peak(budget).await,
                 })
             }
-            Err(why) => Err(why_declined(why)),
+            Err(why) => Err(why.words()),
         }
     };
     let predicted = match predicted {

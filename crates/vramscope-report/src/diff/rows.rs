@@ -92,7 +92,7 @@ impl Pair {
         let mut rows: Vec<RecordingRow> = self.settings.iter().filter_map(setting).collect();
         let inputs = self.tokens.map(|tokens| tokens.input_bytes_per_step);
         let counts = [
-            ("whole training steps", Some([self.steps.a.0, self.steps.b.0])),
+            ("whole steps", Some([self.steps.a.0, self.steps.b.0])),
             ("input bytes per step", inputs.map(|of| [of.a.0, of.b.0])),
         ];
         let counts = counts.into_iter().filter_map(|(name, values)| Some((name, values?)));
@@ -139,7 +139,7 @@ impl Pair {
     pub fn recording_totals(&self) -> Vec<DiffRow> {
         let mut rows = Vec::new();
         if (self.steps.a.0, self.steps.b.0) != (0, 0) {
-            rows.push(DiffRow::count("steps", "whole training steps", self.steps));
+            rows.push(DiffRow::count("steps", "whole steps", self.steps));
         }
         let row = |bytes| {
             DiffRow::bytes("input_bytes_per_step".to_owned(), "input per step".to_owned(), bytes)

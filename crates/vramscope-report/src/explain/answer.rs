@@ -1,9 +1,7 @@
 //! What is said about messages, laid out by [`diagnostic`](crate::diagnostic) for every door.
 
 use super::record::{Advice, Bar, CauseKind, CauseVerdict, Explained, FigureName, Kind, Message};
-use crate::diagnostic::{
-    self, Answer, Diagnostic, Fact, FactLabel, FigureRow, FixRow, Level, NothingFound,
-};
+use crate::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FigureRow, FixRow, Level};
 use crate::text::ranges;
 use std::fmt::Write as _;
 use vramscope_units::grouped;
@@ -15,18 +13,12 @@ impl Explained {
     /// The answer: the first message with all that it shows, then the others with their headlines.
     pub fn answer(&self) -> Answer {
         let Some(first) = self.messages.first() else {
-            return Answer {
-                nothing_found: Some(NothingFound {
-                    headline: "no out-of-memory message found",
-                    of: format!(
-                        "{} {}",
-                        grouped(self.lines.0.unsigned_abs()),
-                        if self.lines.0 == 1 { "line" } else { "lines" }
-                    ),
-                    looked_for: String::new(),
-                }),
-                ..Answer::default()
-            };
+            let empty = format!(
+                "no out-of-memory message found in {} {}",
+                grouped(self.lines.0.unsigned_abs()),
+                if self.lines.0 == 1 { "line" } else { "lines" }
+            );
+            return Answer { empty: Some(empty), ..Answer::default() };
         };
         let mut findings = vec![whole(first)];
         findings.extend(self.messages[1..].iter().take(MAX_MORE).map(headline));
@@ -158,6 +150,7 @@ fn bar(bar: &Bar) -> diagnostic::Bar {
         title: bar.bytes.to_string(),
         parts: parts.filter(|part| part.bytes.0 > 0).collect(),
         request: bar.asked,
+        lines: Vec::new(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The changes that are tried after a failure, by cost.
 
 use super::Trial;
+use crate::holders;
 use crate::target::Target;
 use std::cmp::Reverse;
-use vramscope_inference::{CHANGES, Cost, Offer, Recipe, WhatIf};
+use vramscope_inference::{CHANGES, Cost, Offer, Recipe, Value, WhatIf};
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 
@@ -31,6 +32,19 @@ impl Candidate {
     }
 }
 
+impl Candidate {
+    /// Whether it is another's change in fewer parts.
+    pub(super) fn is_in_fewer_parts(&self, other: &Self) -> bool {
+        match (&self.recipes[..], &other.recipes[..]) {
+            (
+                [Recipe { change, value: Value::Parts(parts) }],
+                [Recipe { change: of, value: Value::Parts(more) }],
+            ) => change == of && parts < more,
+            _ => false,
+        }
+    }
+}
+
 /// All changes to try, by cost.
 pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Candidate> {
     let cx = trial.target.entry.evidence(trial.target.index);
@@ -44,6 +58,11 @@ pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Ca
         })
         .collect();
     all.extend(Recipe::parse_list(BOTH).ok().map(|both| Candidate::of(both, Cost::Time)));
+    all.extend(
+        holders::droppable(trial.target).into_iter().map(|(name, births)| {
+            Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit)
+        }),
+    );
     if let Some(settings) = expandable(trial.target, trial.model) {
         let settings = Some(settings);
         all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::Setting });

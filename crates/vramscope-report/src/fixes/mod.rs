@@ -69,7 +69,7 @@ pub(crate) async fn of_oom(
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let Some(editable) = target.entry.editable(target.index) else { return nothing() };
     let is_this = |at: u32| (story.event.0..=story.last.0).contains(&at);
-    let is_known = editable.failed_at().is_some_and(is_this) && !editable.is_distrusted;
+    let is_known = editable.failed_at().is_some_and(is_this);
     if !is_known || model.starts_late() {
         return nothing();
     }
@@ -234,8 +234,15 @@ impl<'a> Trial<'a> {
 
     /// Every change that may help, alone.
     async fn singles(&mut self, budget: &mut Budget) -> Vec<(Candidate, Fix)> {
-        let mut all = Vec::new();
+        let mut all: Vec<(Candidate, Fix)> = Vec::new();
         for candidate in candidates(self, budget).await {
+            // More parts than enough say nothing.
+            let has_less = |(of, fix): &(Candidate, Fix)| {
+                fix.outcome == Outcome::Fits && of.is_in_fewer_parts(&candidate)
+            };
+            if all.iter().any(has_less) {
+                continue;
+            }
             let fix = self.fix(&candidate, budget).await;
             all.extend(fix.map(|fix| (candidate, fix)));
         }
@@ -274,7 +281,11 @@ impl<'a> Trial<'a> {
         }
         let answer = run.answer(settings, Some(self.available), budget).await;
         let known = Known { saving: self.replayed.saturating_sub(answer.active_peak), ..known };
-        let outcome = answer.fits.unwrap_or(Outcome::Fits);
+        let is_of_request = candidate.recipes.iter().any(|recipe| recipe.change.is_of_request);
+        let outcome = match answer.fits {
+            Some(Outcome::Unknown) if is_of_request => Outcome::Fits,
+            outcome => outcome.unwrap_or(Outcome::Fits),
+        };
         let mut needs = answer.reserved_peak;
         // With less memory the allocator returns what is free, so it needs less than it reserves.
         if outcome == Outcome::Short || needs > self.available {
@@ -307,7 +318,10 @@ impl Known<'_> {
         short: Option<u64>,
     ) -> Fix {
         let recipes = &self.candidate.recipes;
-        let recipe = recipes.iter().map(Recipe::to_string).collect::<Vec<_>>().join(",");
+        // No recipe can be written for a reference.
+        let is_asked = recipes.iter().all(|recipe| recipe.change.is_predicted());
+        let written = recipes.iter().filter(|_| is_asked).map(Recipe::to_string);
+        let recipe = written.collect::<Vec<_>>().join(",");
         let conf = self.candidate.settings.is_some().then(|| settings_text(self.settings));
         let changes = words::changes(target, recipes, applied);
         let with = |settings: Option<String>| {

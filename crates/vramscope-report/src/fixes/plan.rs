@@ -65,16 +65,12 @@ pub(crate) async fn plan(
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index)?;
     let mut trial = Trial::new(target, model, editable, available, budget).await?;
-    let (unchanged, needs) = if editable.rest == Rest::Whole || editable.is_distrusted {
+    let (unchanged, needs) = if editable.rest == Rest::Whole {
         // The model replays the recording itself, call by call.
         let question =
             Question { available: Some(available), ..Question::as_recorded(&model.settings) };
         let own = model.answer(question, budget).await;
-        let outcome = match (own.fits(), editable.rest) {
-            (false, _) => Outcome::Short,
-            (true, Rest::Whole) => Outcome::Fits,
-            (true, _) => Outcome::Unknown,
-        };
+        let outcome = if own.fits() { Outcome::Fits } else { Outcome::Short };
         (outcome, own.least.unwrap_or(own.reserved_peak))
     } else {
         let base = trial.run(&[], budget).await?;

@@ -9,8 +9,8 @@
 use crate::Target;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
-use vramscope_trace::is_framework_frame;
-use vramscope_trace::slicing::{Budget, filled, strides};
+use vramscope_trace::slicing::{Budget, filled};
+use vramscope_trace::{Block, is_framework_frame};
 
 /// The modules of a recording.
 pub(super) struct Modules {
@@ -83,13 +83,13 @@ impl Modules {
         let (snapshot, trace) = (target.snapshot(), target.trace());
         let count = snapshot.stacks.len();
         let mut allocated = filled((0u64, 0u32), count, budget).await;
-        for part in strides(trace.blocks.len()) {
-            budget.charge(part.len() as u64).await;
-            for block in trace.blocks[part].iter().filter(|block| !block.is_preexisting()) {
+        let visit = |_, block: &Block| {
+            if !block.is_preexisting() {
                 let (bytes, blocks) = &mut allocated[block.stack.0 as usize];
                 (*bytes, *blocks) = (*bytes + block.bytes.0, *blocks + 1);
             }
-        }
+        };
+        trace.each_block(1, budget, visit).await;
         let root = Node::new(ROOT, FrameId(0));
         let mut modules = Self { nodes: vec![root], of_stack: Vec::with_capacity(count) };
         let mut roles = filled(Role::Unknown, snapshot.frames.len(), budget).await;

@@ -2,7 +2,7 @@
 
 use super::{Held, Holder, HolderKind, alike, words};
 use crate::Target;
-use crate::sidecar::holders::{By, Holders};
+use crate::sidecar::holders::{By, Holders, Link};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use vramscope_inference::capitalized;
@@ -229,10 +229,61 @@ fn common_drop(holders: &Holders, members: &[Member]) -> Option<u32> {
     rows.into_iter().map(|(row, _)| row).min_by_key(|&row| (holders.drops[row as usize].bytes, row))
 }
 
+/// References that a program can drop before the failed request, and the events that made the
+/// blocks which that frees, ascending: those that free most first.
+pub(crate) fn droppable(target: Target<'_>) -> Vec<(String, Vec<u32>)> {
+    let (Some(holders), Some(oom)) = (target.entry.holders(), target.trace().ooms.last()) else {
+        return Vec::new();
+    };
+    let held = target.entry.held(target.index);
+    let (all, rows) = drops_at(target, holders, held, oom.event.0 + 1);
+    let births = |row: u32| {
+        let mut births: Vec<u32> = of_row(holders, &all, row)
+            .filter_map(|member| target.trace().blocks[member.index as usize].alloc_event())
+            .map(|event| event.0)
+            .collect();
+        births.sort_unstable();
+        births
+    };
+    let named =
+        |row: u32| (words::references(holders, &holders.drops[row as usize].links), births(row));
+    rows.into_iter().map(named).collect()
+}
+
 /// The largest drops at a failed allocation that free hardly anything of the model.
 fn of_failure(target: Target<'_>, holders: &Holders, held: &Held, finding: &Finding) -> Vec<Told> {
     let Facts::Oom(story) = &finding.facts else { return Vec::new() };
-    let (trace, slot) = (target.trace(), story.event.0 + 1);
+    let (all, rows) = drops_at(target, holders, held, story.event.0 + 1);
+    let failure = |row: u32| {
+        let members: Vec<Member> = of_row(holders, &all, row).copied().collect();
+        // The line of each has its drop.
+        let told = together(holders, HolderKind::Reference, &members, 0);
+        Told { advice: String::new(), ..told }
+    };
+    rows.into_iter().map(failure).collect()
+}
+
+/// The blocks that a drop frees.
+fn of_row<'a>(
+    holders: &'a Holders,
+    all: &'a [Member],
+    row: u32,
+) -> impl Iterator<Item = &'a Member> {
+    all.iter().filter(move |member| {
+        let own = holders.blocks[member.entry as usize].drop;
+        own.into_iter().flat_map(|own| holders.around(own)).any(|of| of == row)
+    })
+}
+
+/// The recorded blocks that are live after a slot, and the largest drops of them that the program
+/// can do and that free hardly anything of the model.
+fn drops_at(
+    target: Target<'_>,
+    holders: &Holders,
+    held: &Held,
+    slot: u32,
+) -> (Vec<Member>, Vec<u32>) {
+    let trace = target.trace();
     let categories = target.entry.categories(target.index);
     let is_model = |member: &Member| {
         matches!(
@@ -258,7 +309,7 @@ fn of_failure(target: Target<'_>, holders: &Holders, held: &Held, finding: &Find
     let live = trace.requested.at(slot);
     let is_large = |&row: &u32| {
         let (bytes, model) = sums[row as usize];
-        !holders.drops[row as usize].links.is_empty()
+        holders.drops[row as usize].links.iter().any(|&link| is_container(holders.link(link)))
             && model.saturating_mul(MIN_SHARE) < bytes
             && bytes.saturating_mul(MIN_OOM_SHARE) >= live.max(1)
     };
@@ -277,12 +328,12 @@ fn of_failure(target: Target<'_>, holders: &Holders, held: &Held, finding: &Find
             break;
         }
     }
-    let failure = |row: u32| {
-        let is_freed = |member: &&Member| rows_of(member).any(|of| of == row);
-        let members: Vec<Member> = all.iter().filter(is_freed).copied().collect();
-        // The line of each has its drop.
-        let told = together(holders, HolderKind::Reference, &members, 0);
-        Told { advice: String::new(), ..told }
-    };
-    told.into_iter().map(failure).collect()
+    (all, told)
+}
+
+/// Whether a reference leads to more than one tensor. A single one may be what the failed line
+/// itself needs.
+fn is_container(link: &Link) -> bool {
+    let is_tensor = link.type_name.as_deref().is_none_or(|name| name.ends_with("Tensor"));
+    !is_tensor || link.by == By::Global
 }

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use vramscope_inference::Phase;
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Budget, filled, strides};
-use vramscope_trace::{NoStack, name_hash};
+use vramscope_trace::{Block, NoStack, name_hash};
+use vramscope_units::named;
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,22 +40,14 @@ enum Place {
     Phase(Phase),
 }
 
-/// How a node is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModuleBasis {
-    /// The file beside the snapshot names it.
-    Recorded,
-    /// Call stacks show it.
-    Inferred,
-}
-
-impl ModuleBasis {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Inferred => "inferred",
-        }
+named! {
+    /// How a node is known.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ModuleBasis {
+        /// The file beside the snapshot names it.
+        Recorded = "recorded",
+        /// Call stacks show it.
+        Inferred = "inferred",
     }
 }
 
@@ -112,23 +105,20 @@ impl Modules {
     pub(crate) async fn new(target: Target<'_>, budget: &mut Budget) -> Self {
         let (trace, entry) = (target.trace(), target.entry);
         let mut is_used = filled(false, target.snapshot().stacks.len(), budget).await;
-        for part in strides(trace.blocks.len()) {
-            budget.charge(part.len() as u64).await;
-            for block in trace.blocks[part].iter().filter(|block| !block.has_stack_of_free()) {
+        let visit = |_, block: &Block| {
+            if !block.has_stack_of_free() {
                 is_used[block.stack.0 as usize] = block.stack != StackId::EMPTY;
             }
-        }
+        };
+        trace.each_block(1, budget, visit).await;
         let nesting = Nesting::new(target.snapshot(), &is_used, budget).await;
         let mut entry_of = filled(ROOT, trace.blocks.len(), budget).await;
-        for part in strides(trace.blocks.len()) {
-            budget.charge(part.len() as u64).await;
-            for index in part {
-                let block = &trace.blocks[index];
-                if !block.has_stack_of_free() {
-                    entry_of[index] = nesting.of_stack[block.stack.0 as usize];
-                }
+        let visit = |index, block: &Block| {
+            if !block.has_stack_of_free() {
+                entry_of[index as usize] = nesting.of_stack[block.stack.0 as usize];
             }
-        }
+        };
+        trace.each_block(1, budget, visit).await;
         let split = Split::new(target, &nesting.entries, &entry_of, budget).await;
         let linked = link(&nesting.entries, &split.layers);
         let mut nodes = Nodes::default();

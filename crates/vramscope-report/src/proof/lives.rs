@@ -7,7 +7,7 @@ use crate::text::{self, NO_STACK};
 use std::cmp::Reverse;
 use vramscope_inference::{Category, Finding, FindingKind, Phase, PhaseSpan};
 use vramscope_trace::Block;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::EventIndex;
 
 /// The maximum number of blocks.
@@ -31,8 +31,8 @@ pub struct Ground {
 }
 
 /// The lives of the largest blocks of a finding that are live in a state.
-pub(super) async fn lives(
-    target: Target<'_>,
+pub(super) async fn lives<'a>(
+    target: Target<'a>,
     finding: &Finding,
     title: &str,
     moment: u32,
@@ -44,19 +44,17 @@ pub(super) async fn lives(
     // Backward allocates more without call stacks than gradients.
     let only = (finding.kind() == FindingKind::GradientsHeld).then_some(Category::Gradient);
     let mut largest: Vec<(u32, &Block)> = Vec::new();
-    for part in strides(trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for (index, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            if !block.is_live_at(moment) || !stacks.contains(&block.stack) {
-                continue;
-            }
-            if only.is_none_or(|only| categories.get(index).category == only) {
-                let at = largest.partition_point(|(_, known)| known.bytes >= block.bytes);
-                largest.insert(at, (index, block));
-                largest.truncate(MAX_BLOCKS);
-            }
+    let visit = |index, block: &'a Block| {
+        if !block.is_live_at(moment) || !stacks.contains(&block.stack) {
+            return;
         }
-    }
+        if only.is_none_or(|only| categories.get(index).category == only) {
+            let at = largest.partition_point(|(_, known)| known.bytes >= block.bytes);
+            largest.insert(at, (index, block));
+            largest.truncate(MAX_BLOCKS);
+        }
+    };
+    trace.each_block(1, budget, visit).await;
     // A small block is no part of what the largest show.
     let least = largest.first()?.1.bytes.0 / LEAST_DIVISOR;
     largest.retain(|(_, block)| block.bytes.0 >= least);

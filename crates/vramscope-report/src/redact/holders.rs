@@ -1,65 +1,21 @@
 //! Redaction of what holds blocks: variables, types, functions, modules and threads.
 
-use super::{PACKAGES, PARTS, Redaction, public};
+use super::public::{self, Words};
+use super::{PACKAGES, PARTS, Redaction};
 use crate::sidecar::holders::{By, Holders, Link};
 
 /// Types of Python and PyTorch that hold tensors.
-const TYPES: [&str; 31] = [
-    "list",
-    "dict",
-    "tuple",
-    "set",
-    "frozenset",
-    "deque",
-    "OrderedDict",
-    "defaultdict",
-    "function",
-    "method",
-    "generator",
-    "coroutine",
-    "cell",
-    "frame",
-    "traceback",
-    "module",
-    "type",
-    "partial",
-    "Queue",
-    "SimpleQueue",
-    "SimpleNamespace",
-    "Tensor",
-    "Parameter",
-    "Buffer",
-    "UntypedStorage",
-    "Module",
-    "ModuleList",
-    "ModuleDict",
-    "Sequential",
-    "Adam",
-    "AdamW",
-];
+const TYPES: Words = Words(
+    "list dict tuple set frozenset deque OrderedDict defaultdict function method generator \
+     coroutine cell frame traceback module type partial Queue SimpleQueue SimpleNamespace Tensor \
+     Parameter Buffer UntypedStorage Module ModuleList ModuleDict Sequential Adam AdamW",
+);
 
 /// Attributes of PyTorch's classes, and names of what its nodes save.
-const NAMES: [&str; 19] = [
-    "state",
-    "param_groups",
-    "params",
-    "data",
-    "_parameters",
-    "_buffers",
-    "_modules",
-    "_forward_hooks",
-    "_backward_hooks",
-    "saved_tensors",
-    "__dict__",
-    "__traceback__",
-    "self",
-    "other",
-    "input",
-    "target",
-    "result",
-    "mat1",
-    "mat2",
-];
+const NAMES: Words = Words(
+    "state param_groups params data _parameters _buffers _modules _forward_hooks _backward_hooks \
+     saved_tensors __dict__ __traceback__ self other input target result mat1 mat2",
+);
 
 impl Redaction {
     /// What holds blocks. Numbers and the structure stay.
@@ -79,21 +35,21 @@ impl Redaction {
         change(&mut link.name, &|name| match by {
             By::Item if is_number(name) => name.to_owned(),
             By::Attribute | By::Saved | By::Key | By::Gradient | By::Base => {
-                self.dotted(name, &|part| PARTS.contains(&part) || NAMES.contains(&part))
+                self.dotted(name, &|part| PARTS.contains(part) || NAMES.contains(part))
             }
             _ => self.hash(name),
         });
         change(&mut link.type_name, &|name| {
             self.dotted(name, &|part| {
-                TYPES.contains(&part)
-                    || PACKAGES.contains(&part)
+                TYPES.contains(part)
+                    || PACKAGES.contains(part)
                     || by == By::Graph && public::is_identifier(part)
             })
         });
         change(&mut link.function, &|name| self.function(name, &file));
         change(&mut link.file, &|file| self.file(file));
         change(&mut link.module, &|name| {
-            self.dotted(name, &|part| part == "__main__" || PACKAGES.contains(&part))
+            self.dotted(name, &|part| part == "__main__" || PACKAGES.contains(part))
         });
         change(&mut link.thread, &|name| match name {
             "MainThread" => name.to_owned(),

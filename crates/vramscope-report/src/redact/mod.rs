@@ -14,6 +14,7 @@ mod public;
 use crate::dry::DryRun;
 use crate::sidecar::Sidecar;
 use crate::what_if::gpu_names;
+use public::Words;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use vramscope_inference::{Category, Rule, Rules, own_name};
@@ -21,49 +22,17 @@ use vramscope_snapshot::Texts;
 use vramscope_trace::{is_framework_file, is_framework_frame, is_generated_file, is_library};
 
 /// Packages that the rules of categories and the findings name. Their names and files are public.
-const PACKAGES: [&str; 25] = [
-    "torch",
-    "torch_snapkit",
-    "torchvision",
-    "torchaudio",
-    "transformers",
-    "triton",
-    "vllm",
-    "sglang",
-    "deepspeed",
-    "megatron",
-    "accelerate",
-    "safetensors",
-    "lightning",
-    "pytorch_lightning",
-    "flash_attn",
-    "xformers",
-    "apex",
-    "bitsandbytes",
-    "peft",
-    "trl",
-    "diffusers",
-    "timm",
-    "ray",
-    "numpy",
-    "vramscope",
-];
+const PACKAGES: Words = Words(
+    "torch torch_snapkit torchvision torchaudio transformers triton vllm sglang deepspeed megatron \
+     accelerate safetensors lightning pytorch_lightning flash_attn xformers apex bitsandbytes peft \
+     trl diffusers timm ray numpy vramscope",
+);
 
 /// Words of paths and names, beside the rules' own, that decide a number where they occur.
-const WORDS: [&str; 12] = [
-    "optimizer",
-    "zero_grad",
-    "backward",
-    "forward",
-    "cache",
-    "log_softmax",
-    "dropout",
-    "convert",
-    "conv",
-    "empty_cache",
-    "torchinductor",
-    "compile-ps",
-];
+const WORDS: Words = Words(
+    "optimizer zero_grad backward forward cache log_softmax dropout convert conv empty_cache \
+     torchinductor compile-ps",
+);
 
 /// Ends of paths that decide a number.
 const ENDINGS: [&str; 6] = [
@@ -82,22 +51,10 @@ const KINDS: [&str; 9] = ["py", "pyx", "so", "c", "cc", "cpp", "cu", "h", "hpp"]
 const RANGES: [&str; 3] = ["ProfilerStep", "Optimizer.step", "Optimizer.zero_grad"];
 
 /// Names in a model that PyTorch defines.
-const PARTS: [&str; 14] = [
-    "weight",
-    "bias",
-    "grad",
-    "exp_avg",
-    "exp_avg_sq",
-    "max_exp_avg_sq",
-    "momentum_buffer",
-    "step",
-    "square_avg",
-    "running_mean",
-    "running_var",
-    "num_batches_tracked",
-    "master_param",
-    "layers",
-];
+const PARTS: Words = Words(
+    "weight bias grad exp_avg exp_avg_sq max_exp_avg_sq momentum_buffer step square_avg \
+     running_mean running_var num_batches_tracked master_param layers",
+);
 
 /// Replaces names by hashes.
 pub struct Redaction {
@@ -131,7 +88,7 @@ impl Redaction {
             }
         };
         words(part, of).for_each(&mut keep);
-        WORDS.iter().filter(|word| lower.contains(*word)).for_each(|word| keep(word));
+        WORDS.iter().filter(|word| lower.contains(word)).for_each(&mut keep);
         out
     }
 
@@ -236,7 +193,7 @@ impl Redaction {
             return out;
         }
         let is_whole = |rule: &Rule| rule.function.strip_prefix('=') == Some(function);
-        if public::FUNCTIONS.contains(&function) || Rules::built_in().iter().any(is_whole) {
+        if public::FUNCTIONS.contains(function) || Rules::built_in().iter().any(is_whole) {
             return function.to_owned();
         }
         for word in words(&own_name(function), |rule| &rule.function) {
@@ -251,7 +208,7 @@ impl Redaction {
     fn tensor(&self, name: &str) -> String {
         let part = |part: &str| {
             let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
-            if is_number || PARTS.contains(&part) { part.to_owned() } else { self.hash(part) }
+            if is_number || PARTS.contains(part) { part.to_owned() } else { self.hash(part) }
         };
         name.split('.').map(part).collect::<Vec<_>>().join(".")
     }
@@ -472,7 +429,7 @@ fn known_part(path: &str) -> Option<&str> {
     for folder in ["/site-packages/", "/dist-packages/"] {
         if let Some(rest) = from(folder) {
             let package = rest[folder.len()..].split(['/', '.']).next().unwrap_or_default();
-            return PACKAGES.contains(&package).then_some(rest);
+            return PACKAGES.contains(package).then_some(rest);
         }
     }
     if is_library(path) {

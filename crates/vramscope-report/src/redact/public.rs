@@ -6,6 +6,19 @@ use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 use vramscope_inference::Rules;
 
+/// A set of words, with white space between them.
+pub(super) struct Words(pub(super) &'static str);
+
+impl Words {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'static str> {
+        self.0.split_whitespace()
+    }
+
+    pub(super) fn contains(&self, word: &str) -> bool {
+        self.iter().any(|known| known == word)
+    }
+}
+
 /// Words of identifiers in PyTorch's and CPython's libraries: of the functions that recordings with
 /// C++ frames have, of PyTorch's operators, and of nodes of its autograd graph.
 static WORDS: LazyLock<FxHashSet<&str>> =
@@ -16,327 +29,61 @@ static WORDS: LazyLock<FxHashSet<&str>> =
 static NAMES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
     let of_rules = Rules::built_in().iter().flat_map(|rule| rule.file.split('/'));
     let of_rules = of_rules.map(|name| name.strip_suffix(".py").unwrap_or(name));
-    include_str!("names.txt")
-        .split_whitespace()
-        .chain(FILES)
-        .chain(PACKAGES)
-        .chain(of_rules)
-        .collect()
+    include_str!("names.txt").split_whitespace().chain(PACKAGES.iter()).chain(of_rules).collect()
 });
 
 /// Modules that Python holds in itself.
-const FROZEN: [&str; 20] = [
-    "__hello__",
-    "__phello__",
-    "_collections_abc",
-    "_sitebuiltins",
-    "abc",
-    "codecs",
-    "genericpath",
-    "getpath",
-    "importlib._bootstrap",
-    "importlib._bootstrap_external",
-    "importlib.machinery",
-    "importlib.util",
-    "io",
-    "ntpath",
-    "os",
-    "posixpath",
-    "runpy",
-    "site",
-    "stat",
-    "zipimport",
-];
+const FROZEN: Words = Words(
+    "__hello__ __phello__ _collections_abc _sitebuiltins abc codecs genericpath getpath \
+     importlib._bootstrap importlib._bootstrap_external importlib.machinery importlib.util io \
+     ntpath os posixpath runpy site stat zipimport",
+);
 
 /// Functions with a name that many programs have.
-pub(super) const FUNCTIONS: [&str; 6] =
-    ["_call_impl", "_forward", "forward", "backward", "step", "main"];
+pub(super) const FUNCTIONS: Words = Words("_call_impl _forward forward backward step main");
 
 /// Functions that Python names itself.
-const UNNAMED: [&str; 9] = [
-    "",
-    "<lambda>",
-    "<module>",
-    "<listcomp>",
-    "<setcomp>",
-    "<dictcomp>",
-    "<genexpr>",
-    "<eval_with_key>",
-    "<string>",
-];
+const UNNAMED: Words =
+    Words("<lambda> <module> <listcomp> <setcomp> <dictcomp> <genexpr> <eval_with_key> <string>");
 
 /// Methods with a meaning to Python or PyTorch, without the underscores around them.
-const SPECIAL: [&str; 62] = [
-    "init",
-    "new",
-    "del",
-    "call",
-    "enter",
-    "exit",
-    "aenter",
-    "aexit",
-    "iter",
-    "next",
-    "aiter",
-    "anext",
-    "len",
-    "getitem",
-    "setitem",
-    "delitem",
-    "contains",
-    "getattr",
-    "getattribute",
-    "setattr",
-    "delattr",
-    "get",
-    "set",
-    "repr",
-    "str",
-    "hash",
-    "bool",
-    "int",
-    "float",
-    "index",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "add",
-    "radd",
-    "iadd",
-    "sub",
-    "rsub",
-    "isub",
-    "mul",
-    "rmul",
-    "imul",
-    "truediv",
-    "rtruediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "rpow",
-    "matmul",
-    "rmatmul",
-    "neg",
-    "abs",
-    "invert",
-    "and",
-    "or",
-    "xor",
-    "torch_function",
-    "torch_dispatch",
-    "post_init",
-];
-
-/// Files and folders of Python's library, and of PyTorch, that call stacks pass.
-const FILES: [&str; 78] = [
-    "asyncio",
-    "concurrent",
-    "contextlib",
-    "copy",
-    "copyreg",
-    "functools",
-    "importlib",
-    "inspect",
-    "json",
-    "logging",
-    "multiprocessing",
-    "operator",
-    "pathlib",
-    "pickle",
-    "queue",
-    "random",
-    "runpy",
-    "selectors",
-    "socketserver",
-    "subprocess",
-    "tempfile",
-    "threading",
-    "traceback",
-    "typing",
-    "unittest",
-    "warnings",
-    "weakref",
-    "abc",
-    "bdb",
-    "cProfile",
-    "pdb",
-    "profile",
-    "site",
-    "types",
-    "collections",
-    "dataclasses",
-    "enum",
-    "heapq",
-    "itertools",
-    "signal",
-    "socket",
-    "ssl",
-    "xmlrpc",
-    "http",
-    "urllib",
-    "tokenize",
-    "_bootstrap",
-    "_ops",
-    "_tensor",
-    "_dynamo",
-    "_functorch",
-    "_higher_order_ops",
-    "_inductor",
-    "_library",
-    "_prims",
-    "_refs",
-    "_subclasses",
-    "amp",
-    "ao",
-    "autograd",
-    "cuda",
-    "distributed",
-    "export",
-    "fsdp",
-    "func",
-    "functional",
-    "fx",
-    "jit",
-    "nn",
-    "optim",
-    "profiler",
-    "quantization",
-    "sparse",
-    "storage",
-    "testing",
-    "utils",
-    "_utils",
-    "__init__",
-];
+const SPECIAL: Words = Words(
+    "init new del call enter exit aenter aexit iter next aiter anext len getitem setitem delitem \
+     contains getattr getattribute setattr delattr get set repr str hash bool int float index eq \
+     ne lt le gt ge add radd iadd sub rsub isub mul rmul imul truediv rtruediv floordiv mod pow \
+     rpow matmul rmatmul neg abs invert and or xor torch_function torch_dispatch post_init",
+);
 
 /// Shared libraries, without versions.
-const LIBRARIES: [&str; 57] = [
-    "libtorch",
-    "libtorch_cpu",
-    "libtorch_cuda",
-    "libtorch_cuda_linalg",
-    "libtorch_python",
-    "libtorch_global_deps",
-    "libtorch_hip",
-    "libtorch_nvshmem",
-    "libshm",
-    "libc10",
-    "libc10_cuda",
-    "libc10_hip",
-    "libcaffe2_nvrtc",
-    "libcuda",
-    "libcudart",
-    "libcublas",
-    "libcublasLt",
-    "libcudnn",
-    "libcudnn_adv",
-    "libcudnn_cnn",
-    "libcudnn_ops",
-    "libcudnn_graph",
-    "libcudnn_heuristic",
-    "libcudnn_engines_precompiled",
-    "libcudnn_engines_runtime_compiled",
-    "libcudnn_adv_infer",
-    "libcudnn_adv_train",
-    "libcudnn_cnn_infer",
-    "libcudnn_cnn_train",
-    "libcudnn_ops_infer",
-    "libcudnn_ops_train",
-    "libcufft",
-    "libcufile",
-    "libcupti",
-    "libcurand",
-    "libcusolver",
-    "libcusolverMg",
-    "libcusparse",
-    "libcusparseLt",
-    "libnccl",
-    "libnvJitLink",
-    "libnvToolsExt",
-    "libnvrtc",
-    "libnvrtc-builtins",
-    "libnvshmem_host",
-    "libnvidia-ml",
-    "libpython",
-    "libc",
-    "libm",
-    "libdl",
-    "librt",
-    "libpthread",
-    "libgomp",
-    "libgcc_s",
-    "libstdc++",
-    "libtriton",
-    "ld-linux-x86-64",
-];
+const LIBRARIES: Words = Words(
+    "libtorch libtorch_cpu libtorch_cuda libtorch_cuda_linalg libtorch_python libtorch_global_deps \
+     libtorch_hip libtorch_nvshmem libshm libc10 libc10_cuda libc10_hip libcaffe2_nvrtc libcuda \
+     libcudart libcublas libcublasLt libcudnn libcudnn_adv libcudnn_cnn libcudnn_ops \
+     libcudnn_graph libcudnn_heuristic libcudnn_engines_precompiled \
+     libcudnn_engines_runtime_compiled libcudnn_adv_infer libcudnn_adv_train libcudnn_cnn_infer \
+     libcudnn_cnn_train libcudnn_ops_infer libcudnn_ops_train libcufft libcufile libcupti \
+     libcurand libcusolver libcusolverMg libcusparse libcusparseLt libnccl libnvJitLink \
+     libnvToolsExt libnvrtc libnvrtc-builtins libnvshmem_host libnvidia-ml libpython libc libm \
+     libdl librt libpthread libgomp libgcc_s libstdc++ libtriton ld-linux-x86-64",
+);
 
 /// Keys of allocator settings, and words of their values.
-const SETTINGS: [&str; 29] = [
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "PYTORCH_ALLOC_CONF",
-    "backend",
-    "native",
-    "cudaMallocAsync",
-    "expandable_segments",
-    "garbage_collection_threshold",
-    "graph_capture_record_stream_reuse",
-    "large_segment_size_mb",
-    "last_allocator_settings",
-    "max_cached_size",
-    "max_non_split_rounding_mb",
-    "max_round_threshold",
-    "max_split_size",
-    "max_split_size_mb",
-    "per_process_memory_fraction",
-    "pinned_background_threads",
-    "pinned_max_cached_size_mb",
-    "pinned_max_round_threshold_mb",
-    "pinned_num_register_threads",
-    "pinned_reserve_segment_size_mb",
-    "pinned_use_background_threads",
-    "pinned_use_cuda_host_register",
-    "release_lock_on_cudamalloc",
-    "roundup_power2_divisions",
-    "throw_on_cudamalloc_oom",
-    "trace_alloc_max_entries",
-    "trace_alloc_overflowed",
-    "True",
-];
+const SETTINGS: Words = Words(
+    "PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF backend native cudaMallocAsync expandable_segments \
+     garbage_collection_threshold graph_capture_record_stream_reuse large_segment_size_mb \
+     last_allocator_settings max_cached_size max_non_split_rounding_mb max_round_threshold \
+     max_split_size max_split_size_mb per_process_memory_fraction pinned_background_threads \
+     pinned_max_cached_size_mb pinned_max_round_threshold_mb pinned_num_register_threads \
+     pinned_reserve_segment_size_mb pinned_use_background_threads pinned_use_cuda_host_register \
+     release_lock_on_cudamalloc roundup_power2_divisions throw_on_cudamalloc_oom \
+     trace_alloc_max_entries trace_alloc_overflowed True",
+);
 
 /// Words of the names of GPUs, beside models such as `H100` and sizes such as `80GB`.
-const DEVICES: [&str; 27] = [
-    "NVIDIA",
-    "Tesla",
-    "GeForce",
-    "Quadro",
-    "TITAN",
-    "RTX",
-    "GTX",
-    "Ti",
-    "SUPER",
-    "Laptop",
-    "GPU",
-    "Graphics",
-    "Device",
-    "PCIe",
-    "SXM",
-    "NVL",
-    "AMD",
-    "Radeon",
-    "Instinct",
-    "PRO",
-    "OAM",
-    "Ada",
-    "Generation",
-    "Server",
-    "Edition",
-    "Max-Q",
-    "MIG",
-];
+const DEVICES: Words = Words(
+    "NVIDIA Tesla GeForce Quadro TITAN RTX GTX Ti SUPER Laptop GPU Graphics Device PCIe SXM NVL \
+     AMD Radeon Instinct PRO OAM Ada Generation Server Edition Max-Q MIG",
+);
 
 /// Letters of models and sizes, before and behind the digits.
 const MODEL_STARTS: [&str; 21] = [
@@ -353,9 +100,10 @@ const DTYPES: [&str; 10] =
 /// Whether a function of Python code has a name that Python or many programs give.
 pub(super) fn is_python_function(name: &str) -> bool {
     let special = name.strip_prefix("__").and_then(|name| name.strip_suffix("__"));
-    UNNAMED.contains(&name)
-        || FUNCTIONS.contains(&name)
-        || special.is_some_and(|name| SPECIAL.contains(&name))
+    name.is_empty()
+        || UNNAMED.contains(name)
+        || FUNCTIONS.contains(name)
+        || special.is_some_and(|name| SPECIAL.contains(name))
 }
 
 /// Whether an identifier of compiled code consists of PyTorch's and CPython's words, of numbers and
@@ -410,7 +158,7 @@ pub(super) fn is_folder(name: &str) -> bool {
 /// Whether a file is a module that Python holds in itself: `<frozen runpy>`.
 pub(super) fn is_frozen(file: &str) -> bool {
     let module = file.strip_prefix("<frozen ").and_then(|file| file.strip_suffix('>'));
-    module.is_some_and(|module| FROZEN.contains(&module))
+    module.is_some_and(|module| FROZEN.contains(module))
 }
 
 /// Whether a file name is that of a known library: `libcudart-d0da41ae.so.11.0`.
@@ -419,15 +167,15 @@ pub(super) fn is_library(name: &str) -> bool {
     let is_hash = |text: &str| text.len() == 8 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let stem = stem.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map_or(stem, |(s, _)| s);
     let stem = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let is_known = LIBRARIES.iter().any(|known| {
-        *known == stem || known.trim_end_matches(|c: char| c.is_ascii_digit()) == stem
-    });
+    let is_known = LIBRARIES
+        .iter()
+        .any(|known| known == stem || known.trim_end_matches(|c: char| c.is_ascii_digit()) == stem);
     is_known && version.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
 /// Whether a part of a dotted key of the settings is PyTorch's.
 pub(super) fn is_setting(key: &str) -> bool {
-    SETTINGS.contains(&key) || key.bytes().all(|b| b.is_ascii_digit())
+    SETTINGS.contains(key) || key.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether a value of `PYTORCH_CUDA_ALLOC_CONF` has only words of PyTorch, numbers and signs.
@@ -457,7 +205,7 @@ pub(super) fn is_device(name: &str) -> bool {
         (1..=5).contains(&digits) && MODEL_STARTS.contains(&start) && MODEL_ENDS.contains(&end)
     };
     let mut words = name.split([' ', '-', '/', '(', ')', '[', ']']);
-    words.all(|word| word.is_empty() || DEVICES.contains(&word) || is_model(word))
+    words.all(|word| word.is_empty() || DEVICES.contains(word) || is_model(word))
 }
 
 /// Whether a text is a type of elements: `float32`, `bfloat16`, `float8_e4m3fn`.

@@ -2,7 +2,8 @@
 
 use crate::target::Target;
 use vramscope_inference::Category;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::Budget;
 
 /// The number of whole training steps, and the bytes of the input blocks of a typical step.
 ///
@@ -23,23 +24,20 @@ pub(crate) async fn by_step(target: Target<'_>, budget: &mut Budget) -> Option<(
     let (trace, categories) = (target.trace(), target.entry.categories(target.index));
     let steps = target.entry.steps(target.index)?;
     let (mut allocated, mut kept) = (vec![0u64; steps.whole() + 1], 0u64);
-    for part in strides(trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for i in part {
-            let block = &trace.blocks[i];
-            if categories.get(i as u32).category != Category::Input {
-                continue;
-            }
-            let step = steps.begins.partition_point(|&begin| begin < block.enters).checked_sub(1);
-            match step.and_then(|step| allocated.get_mut(step)) {
-                Some(bytes) => *bytes += block.bytes.0,
-                // Some programs allocate their input once and copy each batch into it.
-                None if step.is_none() && steps.begins.last() <= Some(&block.leaves) => {
-                    kept += block.bytes.0;
-                }
-                None => {}
-            }
+    let visit = |i, block: &Block| {
+        if categories.get(i).category != Category::Input {
+            return;
         }
-    }
+        let step = steps.begins.partition_point(|&begin| begin < block.enters).checked_sub(1);
+        match step.and_then(|step| allocated.get_mut(step)) {
+            Some(bytes) => *bytes += block.bytes.0,
+            // Some programs allocate their input once and copy each batch into it.
+            None if step.is_none() && steps.begins.last() <= Some(&block.leaves) => {
+                kept += block.bytes.0;
+            }
+            None => {}
+        }
+    };
+    trace.each_block(1, budget, visit).await;
     Some((allocated, kept))
 }

@@ -8,8 +8,8 @@ use crate::optimizations::{features, proof_of};
 use crate::target::Target;
 use vramscope_inference::Covers;
 use vramscope_inference::{
-    Applied, Arena, Capacity, ChangedAnswer, ChangedRun, Declined, Editable, Features, Question,
-    Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
+    Applied, Arena, Capacity, ChangedAnswer, ChangedRun, Completion, Declined, Editable, Features,
+    Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
@@ -29,16 +29,20 @@ pub(crate) async fn editable(target: Target<'_>, budget: &mut Budget) -> Option<
     let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal())?;
     let dims = target.entry.known_dims(target.index);
     let evidence = target.entry.evidence(target.index);
-    let mut editable = Editable::new(evidence, model, dims, budget).await;
-    let is_completed = !matches!(editable.rest, Rest::Whole | Rest::Unknown);
-    if let Some(bytes) = least_available(model)
-        && is_completed
-        && let Ok(run) = Arena::new(&editable).apply(evidence, &[], budget).await
-        && run.answer(&model.settings, Some(bytes), budget).await.fits != Some(Outcome::Short)
-    {
-        editable.distrust();
+    // A completion with which the recorded run does not fail is wrong.
+    for by in [Completion::Best, Completion::Like] {
+        let editable = Editable::new(evidence, model, dims, by, budget).await;
+        let is_completed = !matches!(editable.rest, Rest::Whole | Rest::Unknown);
+        if let Some(bytes) = least_available(model)
+            && is_completed
+            && let Ok(run) = Arena::new(&editable).apply(evidence, &[], budget).await
+            && run.answer(&model.settings, Some(bytes), budget).await.fits != Some(Outcome::Short)
+        {
+            continue;
+        }
+        return Some(editable);
     }
-    Some(editable)
+    Some(Editable::new(evidence, model, dims, Completion::Request, budget).await)
 }
 
 /// The bytes that PyTorch could have at least, as the recording shows them.
@@ -109,7 +113,8 @@ pub(super) async fn scenarios(
         }
         let features = features.as_ref();
         let change = Change { recipes, settings, options, available, at_most, features };
-        if editable.is_distrusted {
+        let is_of_request = recipes.iter().all(|recipe| recipe.change.is_of_request);
+        if editable.by == Completion::Request && !is_of_request {
             let declined = Some(REST_UNKNOWN.to_owned());
             records.push(ScenarioRecord { declined, ..change.empty(target, editable.rest) });
             continue;
@@ -287,7 +292,7 @@ impl Change<'_> {
 
     fn declined(&self, target: Target<'_>, rest: Rest, why: Declined) -> ScenarioRecord {
         let has = self.recipes.iter().find_map(|recipe| self.has_it(target, recipe));
-        let declined = has.unwrap_or_else(|| why_declined(why).to_owned());
+        let declined = has.unwrap_or_else(|| why.words().to_owned());
         ScenarioRecord { declined: Some(declined), ..self.empty(target, rest) }
     }
 
@@ -355,29 +360,5 @@ impl Change<'_> {
             self.has_it(target, recipe).or_else(|| found(recipe, applied))
         };
         self.recipes.iter().zip(applied).filter_map(of).collect()
-    }
-}
-
-/// Why a recipe has no prediction, in words.
-pub(crate) fn why_declined(why: Declined) -> &'static str {
-    match why {
-        Declined::NoPass => "no forward pass with a backward pass was found",
-        Declined::NothingKept => "nothing is kept for a backward pass",
-        Declined::NothingRepeats => "no call site runs the blocks of the model",
-        Declined::NoTokens => "the number of tokens is not known",
-        Declined::NoLogits => "no logits were found",
-        Declined::NoUpcast => "the logits are not copied to 32 bits",
-        Declined::NoMaps => "no softmax of attention is in the call stacks",
-        Declined::NoStates => "the optimizer keeps no state",
-        Declined::NoEvaluation => "no evaluation was found",
-        Declined::NoGraph => "no evaluation keeps a graph",
-        Declined::NoSite => "nothing is allocated at this line",
-        Declined::NotFp32 => "the parameters are not in 32 bits",
-        Declined::NoGradients => "no backward pass makes gradients",
-        Declined::NoAutocast => "autocast is off",
-        Declined::NotTraced => "no step was traced: record with --use-step",
-        Declined::NothingGrows => "nothing grows with the batch",
-        Declined::HadIt => "nothing would change",
-        Declined::NotPredicted => "sizes do not tell what it does",
     }
 }

@@ -12,9 +12,7 @@ mod text;
 
 pub use asked::scenario;
 pub use changed::USUAL;
-pub(crate) use changed::{
-    REST_UNKNOWN, editable, least_available, most_available, place, why_declined,
-};
+pub(crate) use changed::{REST_UNKNOWN, editable, least_available, most_available, place};
 pub use devices::{CONTEXT, Gpu, gpu_names, parse_gpu, parse_memory};
 pub use edits::{EditRecord, edit_text};
 pub use host::PinnedSettingsRecord;

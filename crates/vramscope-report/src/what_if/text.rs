@@ -129,6 +129,7 @@ pub fn rest_text(report: &WhatIfReport) -> Option<&'static str> {
         Rest::Backward => "The failed step is completed by a backward pass that mirrors forward.",
         Rest::Forward => "The failed step is completed by the layers that are missing.",
         Rest::Evaluation => "The evaluation is completed by the training pass before it.",
+        Rest::Like => "The failed pass is completed by the like pass before it.",
         Rest::Unknown => "The rest of the failed step is not in the file.",
     })
 }

@@ -10,7 +10,7 @@ use vramscope_layout::Color;
 use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, diagnose, diagnosed, diagnosed_with_savings,
 };
-use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FixRow};
+use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FixRow, LineRow};
 use vramscope_report::verdict::{self, MemoryPart, verdict};
 use vramscope_report::what_if::calibration_text;
 use vramscope_report::{Fix, Quantity, Target};
@@ -56,7 +56,7 @@ fn words(
     answer: &Answer,
     mut views: Vec<(FindingId, FindingView)>,
 ) -> SummaryView {
-    let main = answer.findings.first().filter(|_| answer.nothing_found.is_none());
+    let main = answer.main();
     let (rows, fixes): (&[FixRow], &[Fix]) = match (main, diagnosis.findings.first()) {
         (Some(main), Some(entry)) => (&main.fixes, &entry.record.fixes),
         _ => (&answer.savings, &diagnosis.savings),
@@ -84,19 +84,17 @@ fn words(
         count => format!("and {} more", grouped(count as u64)),
     };
     let dry = answer.dry.as_deref().map(sentence);
-    let (headline, lines) = match (main, &answer.nothing_found) {
+    let (headline, lines) = match (main, &answer.peak) {
         (Some(main), _) => {
             (capitalized(&main.headline), main_lines(main).into_iter().chain(dry).collect())
         }
-        (None, Some(nothing)) => {
-            let peak = answer.peak.iter().map(|(words, _)| sentence(words));
-            let looked = (!nothing.looked_for.is_empty())
-                .then(|| format!("Looked for: {}.", nothing.looked_for));
-            (capitalized(nothing.headline), peak.chain(looked).collect())
-        }
+        (None, Some((words, bar))) => (
+            capitalized(words),
+            bar.lines.iter().take(MAX_LINES).map(holding_line).chain(dry).collect(),
+        ),
         (None, None) => {
-            let peak = answer.peak.iter().map(|(words, _)| sentence(words));
-            (answer.dry.as_deref().map(capitalized).unwrap_or_default(), peak.collect())
+            let empty = answer.empty.as_deref().or(answer.dry.as_deref());
+            (empty.map(capitalized).unwrap_or_default(), Vec::new())
         }
     };
     SummaryView {
@@ -123,6 +121,15 @@ fn words(
 fn sentence(text: &str) -> String {
     let text = capitalized(text);
     if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
+}
+
+/// The most lines of a peak.
+const MAX_LINES: usize = 3;
+
+/// `prog.py:11 forward holds 2.20 GiB (59 %): temporaries, was 0.70 GiB in step 3.`
+fn holding_line(line: &LineRow) -> String {
+    let LineRow { bytes, share, site, text } = line;
+    format!("{site} holds {bytes} ({share}): {text}.")
 }
 
 /// A line of `diagnose` that needs no label.

@@ -125,7 +125,7 @@ fn comparison_names_settings_steps_and_input() {
     let rows: Vec<[&str; 3]> =
         shown.view.recording.iter().map(|row| [&*row.name, &*row.a, &*row.b]).collect();
     assert!(rows.contains(&["max_split_size", "-1", "134217728"]), "{rows:?}");
-    assert!(rows.contains(&["whole training steps", "4", "6"]), "{rows:?}");
+    assert!(rows.contains(&["whole steps", "4", "6"]), "{rows:?}");
     let total = |key: &str| match shown.view.totals.iter().find(|t| t.key == key).expect(key).values
     {
         DiffValues::Bytes(of) => [of.a.0, of.b.0],

@@ -2980,7 +2980,7 @@ view: SummaryView, };
 
 export type SummaryView = { 
 /**
- * What is wrong, or `Nothing found`.
+ * What is wrong, or what holds the peak.
  */
 headline: string, 
 /**

@@ -12,35 +12,25 @@ use crate::step_phases::CategoryBytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use vramscope_snapshot::FrameId;
+use vramscope_units::named;
 
-/// The price of a change, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Cost {
-    /// An environment variable.
-    Setting,
-    /// A line of the program, without a loss.
-    Edit,
-    /// Computing time.
-    Time,
-    /// Precision of numbers.
-    Precision,
-    /// A smaller batch: other results, or more steps.
-    Batch,
-}
-
-impl Cost {
-    /// The cost in a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Setting => "setting",
-            Self::Edit => "edit",
-            Self::Time => "time",
-            Self::Precision => "precision",
-            Self::Batch => "batch",
-        }
+named! {
+    /// The price of a change, least first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Cost {
+        /// An environment variable.
+        Setting = "setting",
+        /// A line of the program, without a loss.
+        Edit = "edit",
+        /// Computing time.
+        Time = "time",
+        /// Precision of numbers.
+        Precision = "precision",
+        /// A smaller batch: other results, or more steps.
+        Batch = "batch",
     }
 }
 
@@ -113,6 +103,8 @@ pub struct Change {
     pub is_smaller_batch: bool,
     /// Everybody tries it: it is named even if it does not help.
     pub is_usual: bool,
+    /// It is about the request that failed: it counts if that goes through, whatever follows.
+    pub is_of_request: bool,
     /// The known cause that it cures, and its cure.
     pub cause: Option<&'static str>,
     /// Blocks move in time, so that the order of requests changes.
@@ -157,6 +149,7 @@ impl Change {
         worth_percent: 100,
         is_smaller_batch: false,
         is_usual: false,
+        is_of_request: false,
         cause: None,
         moves_blocks: false,
         group: Group::Name,

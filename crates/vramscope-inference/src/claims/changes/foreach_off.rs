@@ -10,7 +10,6 @@ pub(super) static FOREACH_OFF: Change = Change {
     tries: |_| vec![Value::None],
     is_usual: true,
     cause: Some("optimizer temporaries: fused=True"),
-    group: Group::Optimizer,
     apply: |lives, _, _, _| foreach_off(lives),
     is_on: Some(optimizer::is_foreach_off),
     on: ["temporaries of `_single_tensor_...` only", "temporaries of `_multi_tensor_...`"],
@@ -21,11 +20,9 @@ pub(super) static FOREACH_OFF: Change = Change {
         ),
         _ => words.temporaries(),
     },
-    line: Line::Optimizer,
-    what: optimizer::WHAT,
     snippet: include_str!("snippets/foreach_off.py"),
     called: |_, _, _| "foreach=False".to_owned(),
-    ..Change::PLAIN
+    ..OF_OPTIMIZER
 };
 
 /// At most two temporaries of a parameter's size at once.

@@ -18,6 +18,7 @@ mod checkpoint_half;
 mod chunked_loss;
 mod compare;
 mod del;
+mod drop_held;
 mod edit_at;
 mod eval_batch;
 mod eval_no_grad;
@@ -25,6 +26,7 @@ mod features;
 mod foreach_off;
 mod freeze;
 mod growth;
+mod in_parts;
 mod last_use;
 mod offload_activations;
 mod optimizer_8bit;
@@ -57,6 +59,7 @@ pub use words::ProofWords;
 pub static CHANGES: &[&Change] = &[
     &del::DEL,
     &last_use::LAST_USE,
+    &in_parts::IN_PARTS,
     &zero_grad::EARLY,
     &zero_grad::LATE,
     &eval_no_grad::EVAL_NO_GRAD,

@@ -12,7 +12,6 @@ pub(super) static EIGHT_BIT: Change = Change {
     error_percent: Some(1.0),
     cost: Cost::Precision,
     tries: |_| vec![Value::None],
-    group: Group::Optimizer,
     apply: |lives, facts, _, _| {
         with_states(lives, |life| {
             let elements = life.bytes / state_element(life, facts);
@@ -36,9 +35,7 @@ pub(super) static EIGHT_BIT: Change = Change {
         ),
         _ => words.states(),
     },
-    line: Line::Optimizer,
-    what: optimizer::WHAT,
     snippet: include_str!("snippets/optimizer_8bit.py"),
     called: |_, _, _| "8-bit optimizer states".to_owned(),
-    ..Change::PLAIN
+    ..OF_OPTIMIZER
 };

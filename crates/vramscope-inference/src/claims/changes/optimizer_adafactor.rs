@@ -1,19 +1,16 @@
 //! Adafactor without a first moment.
 
 use super::prelude::*;
-use crate::evidence::optimizer::{self, change_states, state_element};
+use crate::evidence::optimizer::{change_states, state_element};
 
 pub(super) static ADAFACTOR: Change = Change {
     form: "optimizer:adafactor",
     does: "a state for the rows of each matrix and one for its columns",
     cost: Cost::Precision,
-    group: Group::Optimizer,
     apply: |lives, facts, _, _| adafactor(lives, facts),
-    line: Line::Optimizer,
-    what: optimizer::WHAT,
     snippet: include_str!("snippets/optimizer_adafactor.py"),
     called: |_, _, _| "Adafactor".to_owned(),
-    ..Change::PLAIN
+    ..OF_OPTIMIZER
 };
 
 /// # Errors

@@ -9,7 +9,6 @@ pub(super) static FUSED: Change = Change {
     error_percent: Some(1.0),
     tries: |_| vec![Value::None],
     cause: Some("optimizer temporaries: fused=True"),
-    group: Group::Optimizer,
     apply: |lives, _, _, _| Applied::of(without_temporaries(lives), Declined::HadIt),
     is_on: Some(optimizer::is_fused),
     on: [
@@ -26,9 +25,7 @@ pub(super) static FUSED: Change = Change {
         ),
         _ => words.temporaries(),
     },
-    line: Line::Optimizer,
-    what: optimizer::WHAT,
     snippet: include_str!("snippets/optimizer_fused.py"),
     called: |_, _, _| "fused=True".to_owned(),
-    ..Change::PLAIN
+    ..OF_OPTIMIZER
 };

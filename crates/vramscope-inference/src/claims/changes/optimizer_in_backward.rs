@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::evidence::gradients;
-use crate::evidence::optimizer::{self, without_temporaries};
+use crate::evidence::optimizer::without_temporaries;
 use rustc_hash::FxHashMap;
 use vramscope_units::grouped;
 
@@ -15,7 +15,6 @@ pub(super) static IN_BACKWARD: Change = Change {
     cost: Cost::Time,
     tries: |_| vec![Value::None],
     moves_blocks: true,
-    group: Group::Optimizer,
     apply: |lives, facts, _, _| optimizer_in_backward(lives, facts),
     is_on: Some(is_on),
     on: ["the optimizer runs three times or more within a backward pass", "gradients wait for it"],
@@ -29,11 +28,9 @@ pub(super) static IN_BACKWARD: Change = Change {
         ),
         _ => format!("{} with {} wait for the optimizer", words.counted("gradient"), words.bytes),
     },
-    line: Line::Optimizer,
-    what: optimizer::WHAT,
     snippet: include_str!("snippets/optimizer_in_backward.py"),
     called: |_, _, _| "the optimizer in backward hooks".to_owned(),
-    ..Change::PLAIN
+    ..OF_OPTIMIZER
 };
 
 /// The optimizer runs several times within one backward pass.

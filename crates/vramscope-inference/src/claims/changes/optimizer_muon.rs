@@ -1,20 +1,17 @@
 //! Muon for matrices, and `AdamW` for the rest.
 
 use super::prelude::*;
-use crate::evidence::optimizer::{self, MIN_8BIT_ELEMENTS, change_states, state_element};
+use crate::evidence::optimizer::{MIN_8BIT_ELEMENTS, change_states, state_element};
 use std::collections::BTreeMap;
 
 pub(super) static MUON: Change = Change {
     form: "optimizer:muon",
     does: "one state for each matrix. `AdamW` updates vectors, the embedding and the head",
     cost: Cost::Precision,
-    group: Group::Optimizer,
     apply: |lives, facts, _, _| muon(lives, facts),
-    line: Line::Optimizer,
-    what: optimizer::WHAT,
     snippet: include_str!("snippets/optimizer_muon.py"),
     called: |_, _, _| "Muon".to_owned(),
-    ..Change::PLAIN
+    ..OF_OPTIMIZER
 };
 
 /// # Errors

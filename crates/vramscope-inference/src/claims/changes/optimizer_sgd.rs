@@ -8,7 +8,6 @@ pub(super) static SGD: Change = Change {
     does: "neither states nor temporaries of the optimizer",
     error_percent: Some(1.0),
     cost: Cost::Precision,
-    group: Group::Optimizer,
     apply: |lives, _, _, _| {
         with_states(lives, |life| {
             life.drop();
@@ -23,9 +22,7 @@ pub(super) static SGD: Change = Change {
         }
         _ => words.states(),
     },
-    line: Line::Optimizer,
-    what: optimizer::WHAT,
     snippet: include_str!("snippets/optimizer_sgd.py"),
     called: |_, _, _| "SGD without momentum".to_owned(),
-    ..Change::PLAIN
+    ..OF_OPTIMIZER
 };

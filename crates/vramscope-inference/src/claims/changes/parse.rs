@@ -4,11 +4,12 @@ use super::change::Change;
 use super::recipe::Recipe;
 use super::value::{FACTORS, PARTS, Value};
 use super::{
-    CHANGES, attention_flash, autocast_cache, batch, chunked_loss, del, eval_no_grad, foreach_off,
-    last_use,
+    CHANGES, attention_flash, autocast_cache, batch, chunked_loss, del, drop_held, eval_no_grad,
+    foreach_off, last_use,
 };
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A text that is no recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,11 @@ impl Recipe {
     /// `del:FILE:LINE`.
     pub fn del(site: String) -> Self {
         del::DEL.with(Value::Site(site))
+    }
+
+    /// The memory that a reference holds is dropped before the failed request.
+    pub fn drop_held(name: String, births: Arc<[u32]>) -> Self {
+        drop_held::DROP_HELD.with(Value::Held { name, births })
     }
 
     /// `last_use:FILE:LINE`.

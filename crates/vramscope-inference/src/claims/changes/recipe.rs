@@ -55,7 +55,7 @@ impl Recipe {
         let text = match self.value {
             Value::Factor(_) => text.replace("FACTOR", &value),
             Value::Parts(_) => text.replace("PARTS", &value),
-            Value::None | Value::Site(_) => text.to_owned(),
+            Value::None | Value::Site(_) | Value::Held { .. } => text.to_owned(),
         };
         (!text.is_empty()).then_some(text)
     }

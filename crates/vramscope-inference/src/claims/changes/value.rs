@@ -1,6 +1,7 @@
 //! The value of a recipe: `0.5` of `batch:0.5`.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The part of a recipe that replaces the capital letters of its form.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,13 @@ pub enum Value {
     Parts(u32),
     /// A line of the program: `del:train.py:12`.
     Site(String),
+    /// A reference, and the events that made the blocks which dropping it frees, ascending.
+    Held {
+        /// The reference in words.
+        name: String,
+        /// The events.
+        births: Arc<[u32]>,
+    },
 }
 
 impl Value {
@@ -58,7 +66,7 @@ impl fmt::Display for Value {
             Self::None => Ok(()),
             Self::Factor(factor) => write!(f, "{factor}"),
             Self::Parts(parts) => write!(f, "{parts}"),
-            Self::Site(site) => f.write_str(site),
+            Self::Site(name) | Self::Held { name, .. } => f.write_str(name),
         }
     }
 }

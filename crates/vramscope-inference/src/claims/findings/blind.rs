@@ -202,17 +202,11 @@ async fn stacks(cx: Evidence<'_>, budget: &mut Budget) -> Option<BlindSpot> {
 }
 
 async fn categories(cx: Evidence<'_>, budget: &mut Budget) -> Option<BlindSpot> {
-    let peak = cx.peak_slot();
     let (mut all, mut unknown) = (0u64, 0u64);
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            if block.is_live_at(peak) {
-                all = all.saturating_add(block.bytes.0);
-                if cx.categories.get(index).category == Category::Unknown {
-                    unknown = unknown.saturating_add(block.bytes.0);
-                }
-            }
+    for (index, block) in cx.trace.live_at(cx.peak_slot(), budget).await {
+        all = all.saturating_add(block.bytes.0);
+        if cx.categories.get(index).category == Category::Unknown {
+            unknown = unknown.saturating_add(block.bytes.0);
         }
     }
     let percent = unknown.saturating_mul(100).checked_div(all)?;
@@ -261,8 +255,8 @@ impl BlindSpot {
             Self::FewSteps { whole, needed } => format!(
                 "Growth was not looked for: {}, {needed} are needed",
                 match whole {
-                    0 => "no whole training step".to_owned(),
-                    _ => counted(whole, "whole training step"),
+                    0 => "no whole step".to_owned(),
+                    _ => counted(whole, "whole step"),
                 }
             ),
             Self::NoBackward => "Growth was not looked for: no backward pass was seen. Record \

@@ -12,7 +12,8 @@ use crate::steps::Steps;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use vramscope_snapshot::StackId;
-use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Budget, STRIDE};
 use vramscope_units::{Bytes, grouped};
 
 /// The fewest bytes reserved again to report: one segment of the large pool (`kLargeBuffer`).
@@ -158,17 +159,15 @@ async fn search(cx: Evidence<'_>, bursts: &[&Burst], budget: &mut Budget) -> Alg
     }
     let stacks: FxHashSet<StackId> = bursts.iter().map(|burst| burst.stack).collect();
     let mut largest = (0, StackId::EMPTY);
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for block in &cx.trace.blocks[part] {
-            let is_trial = block.leaves.saturating_sub(block.enters) <= MAX_TRIAL_EVENTS
-                && block.enters <= last
-                && stacks.contains(&block.stack);
-            if is_trial && block.bytes.0 > largest.0 {
-                largest = (block.bytes.0, block.stack);
-            }
+    let visit = |_, block: &Block| {
+        let is_trial = block.leaves.saturating_sub(block.enters) <= MAX_TRIAL_EVENTS
+            && block.enters <= last
+            && stacks.contains(&block.stack);
+        if is_trial && block.bytes.0 > largest.0 {
+            largest = (block.bytes.0, block.stack);
         }
-    }
+    };
+    cx.trace.each_block(1, budget, visit).await;
     AlgorithmSearch {
         step: searching.first().copied(),
         steps: searching.len(),

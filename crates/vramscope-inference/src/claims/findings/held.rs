@@ -73,18 +73,9 @@ pub(super) async fn held_too_long(
     taken: &[StackId],
     budget: &mut Budget,
 ) -> Vec<Found<HeldTooLong>> {
-    let peak = cx.peak_slot();
-    let mut live: Vec<Live<'_>> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
-        live.extend(
-            blocks
-                .filter(|(_, b)| b.is_live_at(peak) && b.origin() == Origin::Alloc)
-                .filter(|(_, b)| !taken.contains(&b.stack))
-                .map(|(index, block)| Live { index, block }),
-        );
-    }
+    let live = cx.trace.live_at(cx.peak_slot(), budget).await.into_iter();
+    let own = live.filter(|(_, b)| b.origin() == Origin::Alloc && !taken.contains(&b.stack));
+    let mut live: Vec<Live<'_>> = own.map(|(index, block)| Live { index, block }).collect();
     budget.charge(4 * live.len() as u64).await;
     let mut found: Vec<Found<HeldTooLong>> = Vec::new();
     if let Some(steps) = cx.steps.filter(|steps| steps.are_training()) {
@@ -165,18 +156,16 @@ async fn kept_pass(
     if usual.len() < MIN_PASS_STACKS {
         return None;
     }
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for block in &cx.trace.blocks[part] {
-            let Some((kept, brief)) = usual.get_mut(&block.stack) else { continue };
-            let from = steps.before(block.enters);
-            if steps.before(block.leaves) > from {
-                kept.insert(from);
-            } else {
-                *brief += 1;
-            }
+    let visit = |_, block: &Block| {
+        let Some((kept, brief)) = usual.get_mut(&block.stack) else { return };
+        let from = steps.before(block.enters);
+        if steps.before(block.leaves) > from {
+            kept.insert(from);
+        } else {
+            *brief += 1;
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     old.retain(|l| matches!(&usual[&l.block.stack], (kept, 2..) if kept.len() == 1));
     let of_steps = group_by_key(old.iter().map(|l| (steps.before(l.block.enters), *l)).collect());
     let sum = |all: &[Live<'_>]| all.iter().map(|l| l.block.bytes.0).sum::<u64>();

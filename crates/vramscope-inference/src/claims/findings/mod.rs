@@ -82,7 +82,7 @@ macro_rules! all_findings {
             Reserved: "reserved", "Reserved, not needed", Device => [
                 Reserved(Box<super::reserved::ReservedPeak>)
             ];
-            /// Free memory in a pool or of a stream that the requests in need cannot use.
+            /// Free memory in a pool that the requests in need cannot use.
             StrandedPool: "stranded_pool", "Stranded pool", Id => [
                 StrandedPool(super::stranded::StrandedPool),
                 GraphPools(super::graph_pools::GraphPools)

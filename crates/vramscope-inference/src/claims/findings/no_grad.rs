@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::group_by_key;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Origin};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
@@ -182,61 +182,59 @@ async fn graphs(
     let mut freed: Vec<(usize, Freed)> = Vec::new();
     let mut stays: Vec<Freed> = Vec::new();
     let mut before = Graph { blocks: Vec::new(), end: 0 };
-    let weights = weights(cx, budget).await;
+    let weights = cx.parameters_by_size(budget).await;
     let mut has_own_stacks = false;
-    for part in strides(trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            let mark = marks.of(block.stack);
-            if block.origin() == Origin::PreexistingFreed {
-                if mark.has(Mark::RELEASE) && !mark.has(Mark::ENGINE) {
-                    before.blocks.push(i);
-                }
-                continue;
+    let visit = |i, block: &Block| {
+        let mark = marks.of(block.stack);
+        if block.origin() == Origin::PreexistingFreed {
+            if mark.has(Mark::RELEASE) && !mark.has(Mark::ENGINE) {
+                before.blocks.push(i);
             }
-            if block.origin() != Origin::Alloc {
-                continue;
-            }
-            // Autocast frees its copies of the weights at once.
-            let is_cast =
-                mark.has(Mark::CACHED_CAST) || weights.contains(&block.bytes.0.saturating_mul(2));
-            let is_inner = mark.has(Mark::MODULE) && !is_cast;
-            if is_inner {
-                inner.slots.push(block.enters);
-                inner.sums.push(inner.sums.last().copied().unwrap_or(0) + block.bytes.0);
-            }
-            let is_result = matches!(
-                cx.categories.get(i).category,
-                Category::Activation | Category::Temporary | Category::Unknown | Category::Input
-            );
-            if is_cast || !is_result || growing.contains(&block.stack) {
-                continue;
-            }
-            let Some(free) = block.free_requested() else {
-                stays.extend(is_inner.then_some(Freed { block: i, is_inner }));
-                continue;
-            };
-            let of_free = cx.stack_of_event(free);
-            let is_own = of_free != block.stack && of_free != StackId::EMPTY;
-            has_own_stacks |= is_own;
-            let is_used = || {
-                is_own && marks.of(of_free).has(Mark::ENGINE)
-                    || cx.phase_at(free.0) == Some(Phase::Backward)
-            };
-            if is_inner && is_used() {
-                inner.used.push(i);
-            }
-            let is_dropped = match marks.of(of_free) {
-                mark if is_own => !mark.has(Mark::ENGINE) && !mark.has(Mark::OPTIMIZER),
-                _ => of_free == block.stack || !has_own_stacks,
-            };
-            if is_dropped {
-                // Frees between two allocs are one burst.
-                let burst = trace.blocks.partition_point(|b| b.enters <= free.0);
-                freed.push((burst, Freed { block: i, is_inner }));
-            }
+            return;
         }
-    }
+        if block.origin() != Origin::Alloc {
+            return;
+        }
+        // Autocast frees its copies of the weights at once.
+        let is_cast =
+            mark.has(Mark::CACHED_CAST) || weights.contains_key(&block.bytes.0.saturating_mul(2));
+        let is_inner = mark.has(Mark::MODULE) && !is_cast;
+        if is_inner {
+            inner.slots.push(block.enters);
+            inner.sums.push(inner.sums.last().copied().unwrap_or(0) + block.bytes.0);
+        }
+        let is_result = matches!(
+            cx.categories.get(i).category,
+            Category::Activation | Category::Temporary | Category::Unknown | Category::Input
+        );
+        if is_cast || !is_result || growing.contains(&block.stack) {
+            return;
+        }
+        let Some(free) = block.free_requested() else {
+            stays.extend(is_inner.then_some(Freed { block: i, is_inner }));
+            return;
+        };
+        let of_free = cx.stack_of_event(free);
+        let is_own = of_free != block.stack && of_free != StackId::EMPTY;
+        has_own_stacks |= is_own;
+        let is_used = || {
+            is_own && marks.of(of_free).has(Mark::ENGINE)
+                || cx.phase_at(free.0) == Some(Phase::Backward)
+        };
+        if is_inner && is_used() {
+            inner.used.push(i);
+        }
+        let is_dropped = match marks.of(of_free) {
+            mark if is_own => !mark.has(Mark::ENGINE) && !mark.has(Mark::OPTIMIZER),
+            _ => of_free == block.stack || !has_own_stacks,
+        };
+        if is_dropped {
+            // Frees between two allocs are one burst.
+            let burst = trace.blocks.partition_point(|b| b.enters <= free.0);
+            freed.push((burst, Freed { block: i, is_inner }));
+        }
+    };
+    trace.each_block(4, budget, visit).await;
     let mut found = Vec::new();
     if before.blocks.len() >= MIN_STACKS {
         found.push(before);
@@ -260,20 +258,6 @@ async fn graphs(
         found.extend(graph(cx, stays, &inner));
     }
     found
-}
-
-/// The sizes of parameters. Autocast's copies have half of them.
-async fn weights(cx: Evidence<'_>, budget: &mut Budget) -> FxHashSet<u64> {
-    let mut sizes = FxHashSet::default();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            if cx.categories.get(i).category == Category::Parameter {
-                sizes.insert(block.bytes.0);
-            }
-        }
-    }
-    sizes
 }
 
 /// What modules allocate: the slots, and the sums of bytes before each.
@@ -389,7 +373,9 @@ impl Claim for NoGrad {
         let evaluation = if self.trains { "evaluation" } else { "inference" };
         // A replay knows the peak without the graphs better.
         let without = match &scene.predicted.fixes[..] {
-            [] => format!(": the peak is then about {}", self.peak_without),
+            [] if self.peak_without.0 < scene.cx.peak() => {
+                format!(": the peak is then about {}", self.peak_without)
+            }
             _ => String::new(),
         };
         let (graphs, run) = if self.is_open {
@@ -418,7 +404,8 @@ impl Claim for NoGrad {
     }
 
     fn why(&self, scene: &Scene<'_>) -> String {
-        if scene.predicted.fixes.is_empty() {
+        let saves = self.peak_without.0 < scene.cx.peak();
+        if scene.predicted.fixes.is_empty() && saves {
             format!("under torch.no_grad() the peak is about {}", self.peak_without)
         } else {
             "an output keeps the graph of its pass until the program drops it".to_owned()

@@ -114,13 +114,8 @@ fn found(
 
 /// The blocks that are live at the peak and that the window allocated, with their indices.
 async fn live_at_peak<'a>(cx: Evidence<'a>, budget: &mut Budget) -> Vec<(u32, &'a Block)> {
-    let peak = cx.peak_slot();
-    let mut live = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
-        live.extend(blocks.filter(|(_, b)| b.is_live_at(peak) && b.origin() == Origin::Alloc));
-    }
+    let mut live = cx.trace.live_at(cx.peak_slot(), budget).await;
+    live.retain(|(_, block)| block.origin() == Origin::Alloc);
     live
 }
 
@@ -173,20 +168,18 @@ pub(super) async fn of_step(cx: Evidence<'_>, budget: &mut Budget) -> Option<Fou
 async fn allocated(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<[u64; 2]> {
     let mut sums = vec![[0; 2]; steps.whole()];
     let mut near = 0;
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            near = steps.before_near(block.enters, near);
-            let kind = match cx.categories.get(index).category {
-                Category::Input => 0,
-                Category::Activation => 1,
-                _ => continue,
-            };
-            if let Some(sum) = near.checked_sub(1).and_then(|step| sums.get_mut(step)) {
-                sum[kind] += block.bytes.0;
-            }
+    let visit = |index, block: &Block| {
+        near = steps.before_near(block.enters, near);
+        let kind = match cx.categories.get(index).category {
+            Category::Input => 0,
+            Category::Activation => 1,
+            _ => return,
+        };
+        if let Some(sum) = near.checked_sub(1).and_then(|step| sums.get_mut(step)) {
+            sum[kind] += block.bytes.0;
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     sums
 }
 
@@ -267,9 +260,8 @@ async fn halved(cx: Evidence<'_>, begin: u32, budget: &mut Budget) -> u64 {
     let mut stays: FxHashMap<u64, usize> = FxHashMap::default();
     let mut gone = 0;
     for pass in 0..2 {
-        for part in strides(cx.trace.blocks.len()) {
-            budget.charge(part.len() as u64).await;
-            for block in cx.trace.blocks[part].iter().filter(|b| b.origin() == Origin::Alloc) {
+        let visit = |_, block: &Block| {
+            if block.origin() == Origin::Alloc {
                 if pass == 0 && block.is_live_at(begin) {
                     *stays.entry(block.bytes.0 * 2).or_default() += 1;
                 } else if pass == 1
@@ -280,7 +272,8 @@ async fn halved(cx: Evidence<'_>, begin: u32, budget: &mut Budget) -> u64 {
                     gone += block.bytes.0;
                 }
             }
-        }
+        };
+        cx.trace.each_block(1, budget, visit).await;
     }
     gone
 }

@@ -8,7 +8,8 @@ use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Words};
 use crate::claims::words::{at_site, counted};
 use crate::evidence::{Evidence, Materiality};
 use vramscope_snapshot::{StackId, StreamId};
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, Micros};
 
 /// Lower amounts are no finding.
@@ -66,30 +67,27 @@ pub(super) async fn pending_frees(
     let rows = &cx.trace.device.events;
     let mut waiting: Vec<Waiting> = Vec::new();
     let (mut frees, mut longest, mut longest_time) = (0, (0, EventIndex(0)), None);
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            let from = block.free_requested().map(|event| event.0);
-            if block.is_live_at(slot) && !cx.carving.is_allocated(cx.trace, index, slot) {
-                let bytes = cx.carving.sizes[index as usize].0;
-                let stack =
-                    from.map_or(StackId::EMPTY, |f| cx.snapshot.events.stack(rows.start + f));
-                waiting.push(Waiting { stack, stream: block.stream, bytes, from });
-            }
-            let Some(from) = from else { continue };
-            let events = block.leaves - 1 - from;
-            if events > PROMPT_EVENTS {
-                frees += 1;
-                if events > longest.0 {
-                    longest = (events, EventIndex(from));
-                }
-                longest_time = longest_time.max(cx.trace.clock.as_ref().map(|clock| {
-                    let to = (block.leaves - 1).min(cx.trace.slots() - 2);
-                    Micros((clock.offset(to) - clock.offset(from)) as i64)
-                }));
-            }
+    let visit = |index, block: &Block| {
+        let from = block.free_requested().map(|event| event.0);
+        if block.is_live_at(slot) && !cx.carving.is_allocated(cx.trace, index, slot) {
+            let bytes = cx.carving.sizes[index as usize].0;
+            let stack = from.map_or(StackId::EMPTY, |f| cx.snapshot.events.stack(rows.start + f));
+            waiting.push(Waiting { stack, stream: block.stream, bytes, from });
         }
-    }
+        let Some(from) = from else { return };
+        let events = block.leaves - 1 - from;
+        if events > PROMPT_EVENTS {
+            frees += 1;
+            if events > longest.0 {
+                longest = (events, EventIndex(from));
+            }
+            longest_time = longest_time.max(cx.trace.clock.as_ref().map(|clock| {
+                let to = (block.leaves - 1).min(cx.trace.slots() - 2);
+                Micros((clock.offset(to) - clock.offset(from)) as i64)
+            }));
+        }
+    };
+    cx.trace.each_block(4, budget, visit).await;
     budget.charge(4 * waiting.len() as u64).await;
     let mut streams: Vec<StreamId> = waiting.iter().map(|w| w.stream).collect();
     streams.dedup();

@@ -11,8 +11,8 @@ use crate::evidence::{Evidence, Materiality};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_snapshot::{DeviceKind, StackId};
-use vramscope_trace::Span;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Block, Span};
 use vramscope_units::{Bytes, grouped};
 
 /// Lower amounts are no finding, of all pinned memory.
@@ -128,20 +128,18 @@ fn finding(
 async fn rounding(cx: Evidence<'_>, reserved: u64, budget: &mut Budget) -> Option<Found<Pinned>> {
     let mut lost = Vec::new();
     let (mut all_requested, mut worst) = (0, (Bytes(0), Bytes(0)));
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for (index, block) in part.clone().zip(&cx.trace.blocks[part]) {
-            let size = cx.carving.sizes[index];
-            let is_live = block.leaves == cx.trace.slots();
-            if let Some(bytes @ 1..) = size.0.checked_sub(block.bytes.0).filter(|_| is_live) {
-                lost.push((block.stack, bytes, block.alloc_event().map(|event| event.0)));
-                all_requested += block.bytes.0;
-                if worst.1.0 - worst.0.0 < bytes {
-                    worst = (block.bytes, size);
-                }
+    let visit = |index, block: &Block| {
+        let size = cx.carving.sizes[index as usize];
+        let is_live = block.leaves == cx.trace.slots();
+        if let Some(bytes @ 1..) = size.0.checked_sub(block.bytes.0).filter(|_| is_live) {
+            lost.push((block.stack, bytes, block.alloc_event().map(|event| event.0)));
+            all_requested += block.bytes.0;
+            if worst.1.0 - worst.0.0 < bytes {
+                worst = (block.bytes, size);
             }
         }
-    }
+    };
+    cx.trace.each_block(1, budget, visit).await;
     let bytes: u64 = lost.iter().map(|block| block.1).sum();
     let cause = PinnedCause::Rounding {
         requested: worst.0,
@@ -154,13 +152,11 @@ async fn rounding(cx: Evidence<'_>, reserved: u64, budget: &mut Budget) -> Optio
 /// The segments that are pinned at the end and free. A segment of pinned memory is one block.
 async fn free_at_end(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Free> {
     let mut last: FxHashMap<u64, u32> = FxHashMap::default();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for block in &cx.trace.blocks[part] {
-            let leaves = last.entry(block.address.0).or_insert(0);
-            *leaves = block.leaves.max(*leaves);
-        }
-    }
+    let visit = |_, block: &Block| {
+        let leaves = last.entry(block.address.0).or_insert(0);
+        *leaves = block.leaves.max(*leaves);
+    };
+    cx.trace.each_block(1, budget, visit).await;
     let spans = &cx.carving.segments.spans;
     budget.charge(spans.len() as u64).await;
     let at_end = spans.iter().filter(|span| span.leaves == cx.trace.slots());
@@ -224,15 +220,13 @@ async fn of_sizes(
 /// The most bytes that blocks of a call stack hold at once.
 async fn most_live(cx: Evidence<'_>, stack: StackId, budget: &mut Budget) -> u64 {
     let mut changes: Vec<(u32, i64)> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for (index, block) in part.clone().zip(&cx.trace.blocks[part]) {
-            if block.stack == stack {
-                let size = cx.carving.sizes[index].0 as i64;
-                changes.extend([(block.enters, size), (block.leaves, -size)]);
-            }
+    let visit = |index, block: &Block| {
+        if block.stack == stack {
+            let size = cx.carving.sizes[index as usize].0 as i64;
+            changes.extend([(block.enters, size), (block.leaves, -size)]);
         }
-    }
+    };
+    cx.trace.each_block(1, budget, visit).await;
     budget.charge(8 * changes.len() as u64).await;
     changes.sort_unstable();
     let (mut live, mut most) = (0, 0);

@@ -1,5 +1,4 @@
-//! Free memory that the requests in need cannot use: it is in a private pool, or in segments of
-//! another stream that are in use.
+//! Free memory of a private pool, which requests outside of it cannot use.
 
 use crate::claims::found::{Common, Found};
 use crate::claims::kinds::{Basis, FindingKind};
@@ -7,28 +6,26 @@ use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, Words};
 use crate::claims::severity::Severity;
 use crate::claims::words::pool;
-use crate::evidence::{DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default};
 use crate::evidence::{Evidence, Materiality};
+use crate::evidence::{is_graph_pool, pool_or_default};
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
-use vramscope_trace::SegmentState;
 use vramscope_trace::Span;
 use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Block, SegmentState};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality { bytes: 256 << 20, percent: 10 };
 
-/// Free memory of one pool and stream, beside which other requests reserved more.
+/// Free memory of a private pool, beside which other requests reserved more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrandedPool {
-    /// The pool; `None` is the default pool.
-    pub pool: Option<PoolId>,
-    /// The stream.
-    pub stream: StreamId,
+    /// The pool.
+    pub pool: PoolId,
     /// Its reserved bytes at the peak of `reserved_bytes`.
     pub reserved: Bytes,
-    /// Its free bytes at that peak. The allocator cannot give them to another pool or stream.
+    /// Its free bytes at that peak. The allocator cannot give them to another pool.
     pub free: Bytes,
     /// The largest free piece.
     pub largest: Bytes,
@@ -42,10 +39,10 @@ pub struct StrandedPool {
     pub peak: Bytes,
 }
 
-pub(super) type Kind = (PoolIndex, StreamId);
+type Kind = (PoolIndex, StreamId);
 
-/// One finding for each pool and stream with stranded memory. `segments` are those of `slot`, at
-/// the peak of `reserved_bytes`.
+/// One finding for each private pool and stream with stranded memory. `segments` are those of
+/// `slot`, at the peak of `reserved_bytes`.
 pub(super) async fn stranded(
     cx: Evidence<'_>,
     segments: &[SegmentState],
@@ -58,15 +55,12 @@ pub(super) async fn stranded(
     let least = MATTERS.least(peak);
     let kinds: Vec<(Kind, Vec<&SegmentState>)> =
         group_by_key(segments.iter().map(|s| ((s.pool, s.stream), s)).collect());
-    let main = main_kind(segments);
     let mut found = Vec::new();
     for ((pool, stream), own) in &kinds {
-        let is_private = cx.snapshot.pool(*pool).is_some_and(|id| id != PoolId::DEFAULT);
-        if main == Some((*pool, *stream)) || is_graph_pool(cx.snapshot, *pool, *stream) {
-            continue;
-        }
-        let free: u64 = own.iter().map(|s| kept_free(s, is_private)).sum();
-        if free < least {
+        let id = cx.snapshot.pool(*pool).filter(|&id| id != PoolId::DEFAULT);
+        let free: u64 = own.iter().map(|s| s.free.0).sum();
+        let Some(id) = id.filter(|_| free >= least) else { continue };
+        if is_graph_pool(cx.snapshot, *pool, *stream) {
             continue;
         }
         let side = unused_since(cx, (*pool, *stream), own, slot, budget).await;
@@ -75,8 +69,7 @@ pub(super) async fn stranded(
             continue;
         }
         let facts = StrandedPool {
-            pool: cx.snapshot.pool(*pool).filter(|_| is_private),
-            stream: *stream,
+            pool: id,
             reserved: Bytes(own.iter().map(|s| s.size.0).sum()),
             free: Bytes(free),
             largest: own.iter().map(|s| s.largest_free).max().unwrap_or_default(),
@@ -85,7 +78,7 @@ pub(super) async fn stranded(
             since: side.since.checked_sub(1).map(EventIndex),
             peak: Bytes(peak),
         };
-        let what = format!("{}-{}", facts.pool.unwrap_or(PoolId::DEFAULT), stream.0);
+        let what = format!("{id}-{}", stream.0);
         let events = side.since.checked_sub(1).into_iter().chain([event]).collect();
         found.push(
             Common {
@@ -99,20 +92,6 @@ pub(super) async fn stranded(
         );
     }
     found
-}
-
-/// The stream of the default pool that reserves most. It is no side stream.
-pub(super) fn main_kind(segments: &[SegmentState]) -> Option<Kind> {
-    let of_default = segments.iter().filter(|segment| segment.pool == DEFAULT_POOL);
-    let kinds: Vec<(Kind, Vec<u64>)> =
-        group_by_key(of_default.map(|s| ((s.pool, s.stream), s.size.0)).collect());
-    kinds.into_iter().max_by_key(|(_, sizes)| sizes.iter().sum::<u64>()).map(|(kind, _)| kind)
-}
-
-/// Free bytes of a segment that stay with its pool and stream when memory is short. Free segments
-/// outside of private pools are returned to the driver.
-fn kept_free(segment: &SegmentState, is_private: bool) -> u64 {
-    if is_private { segment.free.0 } else { segment.free.0 - idle_bytes(segment) }
 }
 
 /// Memory that a pool and stream did not use while others reserved more.
@@ -146,7 +125,7 @@ async fn unused_since(
             .partition(|span| (pool_or_default(span.pool), span.stream) == kind);
     own.retain(|span| {
         let next = segments.partition_point(|segment| segment.address <= span.address);
-        next.checked_sub(1).is_some_and(|i| kept_free(segments[i], kind.0 != DEFAULT_POOL) > 0)
+        next.checked_sub(1).is_some_and(|i| segments[i].free.0 > 0)
     });
     // Spans are in address order.
     let ranges = own.clone();
@@ -159,15 +138,12 @@ async fn unused_since(
     own.sort_by_key(|span| span.enters);
     others.sort_by_key(|span| span.enters);
     let mut free = own.iter().map(|span| span.size.0 as i64).sum::<i64>();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for index in part {
-            let block = &cx.trace.blocks[index];
-            if block.is_live_at(peak) && enters_of(index as u32).is_some() {
-                free -= cx.carving.sizes[index].0 as i64;
-            }
+    let visit = |index, block: &Block| {
+        if block.is_live_at(peak) && enters_of(index).is_some() {
+            free -= cx.carving.sizes[index as usize].0 as i64;
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     let mut best = Unused { since: peak, here: 0, elsewhere: 0 };
     let (mut least, mut elsewhere) = (free, 0);
     for slots in strides(peak as usize).collect::<Vec<_>>().into_iter().rev() {
@@ -202,24 +178,10 @@ async fn unused_since(
 
 impl Claim for StrandedPool {
     fn words(&self, scene: &Scene<'_>) -> Words {
-        let stream = scene.stream(self.stream);
-        let name = match self.pool {
-            Some(id) => pool(Some(id)),
-            None => stream.clone(),
-        };
+        let name = pool(Some(self.pool));
         let since = match self.since {
             Some(event) => format!("since {event}"),
             None => "since before the window".to_owned(),
-        };
-        let action = match self.pool {
-            Some(_) => format!(
-                "Delete {name} once its tensors are moved out, or allocate in it only what stays. \
-                 No allocator setting gives its memory to another pool."
-            ),
-            None => format!(
-                "Allocate these tensors on the stream of the other requests, and let {stream} wait \
-                 for it. No other stream may use free memory of {stream}."
-            ),
         };
         Words {
             title: Sentence::default()
@@ -236,7 +198,10 @@ impl Claim for StrandedPool {
                 self.reserved_elsewhere,
                 self.unused,
             ),
-            action,
+            action: format!(
+                "Delete {name} once its tensors are moved out, or allocate in it only what stays. \
+                 No allocator setting gives its memory to another pool."
+            ),
         }
     }
 

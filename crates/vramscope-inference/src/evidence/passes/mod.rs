@@ -5,6 +5,7 @@
 //! before, or the backward pass does not free what came before. No rule counts events, because a
 //! log call moves them.
 
+mod before;
 mod find;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use crate::category::{Categories, Category};
 use crate::evidence::failure::failure;
 use crate::step_phases::{StepPart, StepPhase, StepPhases};
 use crate::steps::Steps;
+pub use before::Earlier;
 pub(crate) use find::{Blocks, Made, outlives_steps, passes};
 use vramscope_snapshot::Snapshot;
 use vramscope_trace::Trace;

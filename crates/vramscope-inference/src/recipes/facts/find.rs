@@ -29,14 +29,15 @@ impl Facts {
                 }
             }
         }
-        let mut passes = passes(&lives.spans, lives, budget).await;
+        let passes = passes(&lives.spans, lives, budget).await;
         let forward = lives.spans.iter().find(|span| span.phase == StepPhase::Forward);
         let first_pass = passes.first().map_or(0.0, |pass| pass.begin);
         let first_forward = forward.map_or(first_pass, |span| span.begin);
         // What outlives requests there are caches and results, and no graphs.
-        passes.retain(|pass| pass.kind != PassKind::Generation);
+        let (generations, passes) =
+            passes.into_iter().partition(|pass| pass.kind == PassKind::Generation);
         let first_input = first_forward;
-        let mut facts = Self { first_forward, first_input, passes, ..Self::default() };
+        let mut facts = Self { first_forward, first_input, passes, generations, ..Self::default() };
         for part in strides(lives.all.len()) {
             budget.charge(part.len() as u64).await;
             for life in &lives.all[part] {

@@ -33,6 +33,8 @@ pub(crate) struct Facts {
     pub(crate) element: u64,
     /// Passes through the model but those that generate, by time.
     pub(crate) passes: Vec<Pass>,
+    /// Passes that generate, by time.
+    pub(crate) generations: Vec<Pass>,
     /// Whether sizes alone look as if autocast cast the weights.
     pub(crate) may_cast: bool,
     /// Whether autocast casts the weights.

@@ -8,6 +8,7 @@
 mod backward;
 mod evaluation;
 mod forward;
+mod like;
 mod repeat;
 
 use super::facts::{Facts, Pass};
@@ -17,6 +18,7 @@ use crate::evidence::stacks::Place;
 use crate::step_phases::StepPhase;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::Budget;
 
 /// How the run was completed.
@@ -37,6 +39,8 @@ pub enum Rest {
     Forward,
     /// By the training pass, scaled by the inputs of the evaluation.
     Evaluation,
+    /// By the same place of the last like pass, scaled by what both have.
+    Like,
     /// It is not: the numbers are the least that the run needs.
     Unknown,
 }
@@ -44,12 +48,37 @@ pub enum Rest {
 /// Inputs of equal batches differ by at most this many percent.
 const SAME_INPUT_PERCENT: u64 = 5;
 
-/// Completes the failed step.
-pub(super) async fn complete(lives: &mut Lives, facts: &Facts, budget: &mut Budget) -> Rest {
+/// How a failed step is to be completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// By what fits it best.
+    Best,
+    /// By the last like pass.
+    Like,
+    /// Not at all: the failed request alone.
+    Request,
+}
+
+/// Completes the failed step. `stack` is that of the failed request.
+pub(super) async fn complete(
+    lives: &mut Lives,
+    facts: &Facts,
+    by: Completion,
+    stack: Option<StackId>,
+    budget: &mut Budget,
+) -> Rest {
     let Some(failure) = lives.failure else { return Rest::Whole };
     let (phase, step) = lives.at(failure.at);
     budget.charge(2 * lives.all.len() as u64).await;
     cut(lives, failure.at);
+    let like = match by {
+        Completion::Best => None,
+        Completion::Like => like::complete(lives, facts, failure, stack, budget).await,
+        Completion::Request => return unknown(lives, failure, phase, step),
+    };
+    if let Some(rest) = like {
+        return rest;
+    }
     let first_update =
         lives.spans.iter().filter(|s| s.phase == StepPhase::Optimizer).map(|s| s.step).min();
     if phase == StepPhase::Optimizer && Some(step) == first_update {
@@ -74,7 +103,7 @@ pub(super) async fn complete(lives: &mut Lives, facts: &Facts, budget: &mut Budg
     }
     let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < failure.at);
     let is_pass = is_forward || matches!(phase, StepPhase::Evaluation | StepPhase::Other);
-    let found = match trained {
+    let mut found = match trained {
         Some(trained) if is_pass => {
             evaluation::complete(lives, facts, failure, step, trained, budget).await
         }
@@ -83,6 +112,9 @@ pub(super) async fn complete(lives: &mut Lives, facts: &Facts, budget: &mut Budg
         }
         _ => None,
     };
+    if found.is_none() {
+        found = like::complete(lives, facts, failure, stack, budget).await;
+    }
     found.unwrap_or_else(|| unknown(lives, failure, phase, step))
 }
 

@@ -23,7 +23,7 @@ pub struct Summary {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryView {
-    /// What is wrong, or `Nothing found`.
+    /// What is wrong, or what holds the peak.
     pub headline: String,
     /// The sentences below it.
     pub lines: Vec<String>,

@@ -9,9 +9,9 @@ use crate::steps::Steps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use vramscope_snapshot::{Frame, FrameId, StackId};
-use vramscope_trace::components;
 use vramscope_trace::group_by_key;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Block, components};
 use vramscope_units::Bytes;
 
 /// The fewest call sites of kept activations that are called a graph.
@@ -36,7 +36,7 @@ pub(super) async fn merged(
     if candidates.is_empty() {
         return Vec::new();
     }
-    let parameters = parameters(cx, budget).await;
+    let parameters = cx.parameters_by_size(budget).await;
     let mut leaks: Vec<Leak> = Vec::new();
     for candidate in candidates {
         budget.charge(candidate.blocks.len() as u64).await;
@@ -63,20 +63,6 @@ pub(super) async fn merged(
     }
     let activations = activations_by_step(cx, steps, budget).await;
     leaks.into_iter().map(|leak| leak.finding(cx, steps, steady, &activations)).collect()
-}
-
-/// The number of parameters of each size.
-async fn parameters(cx: Evidence<'_>, budget: &mut Budget) -> FxHashMap<u64, usize> {
-    let mut counts = FxHashMap::default();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            if cx.categories.get(i).category == Category::Parameter {
-                *counts.entry(block.bytes.0).or_default() += 1;
-            }
-        }
-    }
-    counts
 }
 
 /// Optimizers keep at most this many tensors per parameter (Adam with `amsgrad`).
@@ -106,16 +92,14 @@ fn is_one_model(
 async fn activations_by_step(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<u64> {
     let mut bytes = vec![0; steps.whole()];
     let mut near = 0;
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            near = steps.before_near(block.enters, near);
-            let sum = near.checked_sub(1).and_then(|step| bytes.get_mut(step));
-            if let Some(sum) = sum.filter(|_| is_activation(cx, i)) {
-                *sum += block.bytes.0;
-            }
+    let visit = |i, block: &Block| {
+        near = steps.before_near(block.enters, near);
+        let sum = near.checked_sub(1).and_then(|step| bytes.get_mut(step));
+        if let Some(sum) = sum.filter(|_| is_activation(cx, i)) {
+            *sum += block.bytes.0;
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     bytes
 }
 

@@ -8,9 +8,9 @@ use crate::steps::Steps;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use vramscope_snapshot::StackId;
-use vramscope_trace::Origin;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::sort;
+use vramscope_trace::{Block, Origin};
 
 /// The fewest replacements by a larger tensor that count as growth.
 const MIN_REPLACEMENTS: usize = 6;
@@ -93,31 +93,29 @@ pub(super) async fn candidates(
 async fn step_changes(
     cx: Evidence<'_>,
     steps: &Steps,
-    group_of: impl Fn(StackId) -> Option<u64>,
+    group_of: impl Fn(StackId) -> Option<u64> + Sync,
     budget: &mut Budget,
 ) -> Vec<StepChange> {
     let (mut changes, mut enters) = (Vec::new(), 0);
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for (block, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            enters = steps.before_near(b.enters, enters);
-            let leaves = steps.before_near(b.leaves, enters);
-            let stays = leaves == steps.begins.len() && b.origin() == Origin::Alloc;
-            if enters == leaves && !stays {
-                continue;
-            }
-            let Some(group) = group_of(b.stack) else { continue };
-            if cx.categories.get(block).category == Category::Workspace {
-                continue;
-            }
-            let bytes = b.bytes.0 as i64;
-            changes.push(StepChange { group, step: enters as i64 - 1, block, bytes, stays });
-            if leaves < steps.begins.len() {
-                let step = leaves as i64 - 1;
-                changes.push(StepChange { group, step, block, bytes: -bytes, stays: false });
-            }
+    let visit = |block, b: &Block| {
+        enters = steps.before_near(b.enters, enters);
+        let leaves = steps.before_near(b.leaves, enters);
+        let stays = leaves == steps.begins.len() && b.origin() == Origin::Alloc;
+        if enters == leaves && !stays {
+            return;
         }
-    }
+        let Some(group) = group_of(b.stack) else { return };
+        if cx.categories.get(block).category == Category::Workspace {
+            return;
+        }
+        let bytes = b.bytes.0 as i64;
+        changes.push(StepChange { group, step: enters as i64 - 1, block, bytes, stays });
+        if leaves < steps.begins.len() {
+            let step = leaves as i64 - 1;
+            changes.push(StepChange { group, step, block, bytes: -bytes, stays: false });
+        }
+    };
+    cx.trace.each_block(4, budget, visit).await;
     sort(&mut changes, budget).await;
     changes
 }
@@ -151,15 +149,15 @@ async fn rotating(
 async fn allocated_by_step(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<u64> {
     let mut bytes = vec![0; steps.whole()];
     let mut near = 0;
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for block in cx.trace.blocks[part].iter().filter(|b| b.origin() == Origin::Alloc) {
+    let visit = |_, block: &Block| {
+        if block.origin() == Origin::Alloc {
             near = steps.before_near(block.enters, near);
             if let Some(sum) = near.checked_sub(1).and_then(|step| bytes.get_mut(step)) {
                 *sum += block.bytes.0;
             }
         }
-    }
+    };
+    cx.trace.each_block(1, budget, visit).await;
     bytes
 }
 

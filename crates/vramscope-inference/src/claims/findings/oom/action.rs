@@ -1,11 +1,10 @@
 //! What to do about a failed allocation.
 
 use super::{Context, OomStory, Verdict};
-use crate::category::Category;
 use crate::claims::findings::reserved::setting_action;
 use crate::claims::predicted::Simulated;
 use crate::claims::scene::Scene;
-use crate::claims::words::{EXPANDABLE, category, pool};
+use crate::claims::words::{EXPANDABLE, pool};
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
@@ -56,8 +55,7 @@ fn of_memory(scene: &Scene<'_>, story: &OomStory) -> Vec<String> {
     let mut steps = if scene.predicted.best().is_some() {
         Vec::new()
     } else if let Some(missing) = own {
-        let less = less_memory(scene, story);
-        vec![format!("Free or avoid at least {missing} at this point: {less}.")]
+        vec![format!("Free or avoid at least {missing} at this point{}.", less_memory(story))]
     } else {
         without_model(scene, story)
     };
@@ -92,16 +90,15 @@ fn without_model(scene: &Scene<'_>, story: &OomStory) -> Vec<String> {
     let mut steps: Vec<String> = story.settings.iter().map(setting_action).collect();
     match story.verdict {
         Verdict::Demand => {
-            let (limit, sentence) = (format!("at least {excess}"), less_memory(scene, story));
-            steps.push(format!("Free or avoid {limit} at this point: {sentence}."));
+            let less = less_memory(story);
+            steps.push(format!("Free or avoid at least {excess} at this point{less}."));
         }
         Verdict::Fragmentation => {
             let amount = story.segment_lacks().map_or_else(
                 || "memory".to_owned(),
                 |lacks| format!("about {lacks}, what the driver lacks for a new segment,"),
             );
-            let sentence = less_memory(scene, story);
-            steps.push(format!("Free or avoid {amount} at this point: {sentence}."));
+            steps.push(format!("Free or avoid {amount} at this point{}.", less_memory(story)));
             let free = story.room.unwrap_or_default().0.saturating_sub(story.active.0);
             let try_it =
                 format!("Try {EXPANDABLE}: {} are free in all, if not in one piece.", Bytes(free));
@@ -119,15 +116,10 @@ fn without_model(scene: &Scene<'_>, story: &OomStory) -> Vec<String> {
             story.shrunk,
             if excess.0 > 0 { format!(", or free {excess} here") } else { String::new() }
         )),
-        Verdict::Limit => steps.push(format!(
-            "Raise the limit of this process (set_per_process_memory_fraction), or {}.",
-            less_memory(scene, story)
-        )),
+        Verdict::Limit => steps
+            .push("Raise the limit of this process (set_per_process_memory_fraction).".to_owned()),
         Verdict::Unknown => {
-            steps.push(format!(
-                "Free or avoid memory at this point: {}.",
-                less_memory(scene, story)
-            ));
+            steps.push(format!("Free or avoid memory at this point{}.", less_memory(story)));
         }
     }
     steps
@@ -152,32 +144,11 @@ fn return_stranded(scene: &Scene<'_>, story: &OomStory) -> String {
     }
 }
 
-/// What lowers the demand, by the largest category.
-fn less_memory(scene: &Scene<'_>, story: &OomStory) -> String {
-    let largest = story.categories.iter().find(|held| held.0 != Category::Unknown);
-    let site = largest_sites(scene, story).into_iter().next();
-    let site = site.map(|(name, bytes)| format!("; the largest call site is {name} ({bytes})"));
-    let site = site.unwrap_or_default();
-    let Some(&(of, bytes)) = largest else { return format!("use a smaller batch{site}") };
+/// The batch that went through, if this step is larger; empty else.
+fn less_memory(story: &OomStory) -> String {
     let larger =
-        story.larger.map(|larger| format!("limit the batch to that of step {}, ", larger.step));
-    let larger = larger.unwrap_or_default();
-    format!("{larger}{} ({} holds {bytes}){site}", remedy(of, story.context), category(of))
-}
-
-/// What lowers the memory of a category.
-fn remedy(of: Category, context: Context) -> &'static str {
-    match of {
-        Category::Parameter => "shard the parameters, or hold them in a smaller type",
-        Category::Gradient => "set gradients to None before forward, or shard them",
-        Category::OptimizerState => "shard the optimizer, or use one with smaller state",
-        Category::Communication => "use smaller buckets of communication",
-        Category::Workspace => "lower the size of workspaces",
-        Category::Buffer => "free or move buffers",
-        Category::Cache => "keep fewer or shorter sequences in the cache",
-        _ if context != Context::Training => "use a smaller batch, or work in chunks",
-        _ => "use a smaller batch or activation checkpointing",
-    }
+        story.larger.map(|larger| format!(": limit the batch to that of step {}", larger.step));
+    larger.unwrap_or_default()
 }
 
 /// The call sites with most live bytes. The first part of a finding with a call stack is the

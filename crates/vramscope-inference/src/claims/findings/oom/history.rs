@@ -5,7 +5,7 @@ use crate::category::{Category, Phase};
 use crate::evidence::Evidence;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Origin};
 use vramscope_units::Bytes;
 
@@ -36,22 +36,20 @@ pub(super) async fn larger_step(
     let categories = [Category::Input, Category::Activation];
     let mut sums = vec![[0u64; 2]; failed + 1];
     let mut near = 0;
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            if block.origin() != Origin::Alloc || block.enters > slot {
-                continue;
-            }
-            near = steps.before_near(block.enters, near);
-            let of = cx.categories.get(index).category;
-            let Some(kind) = categories.iter().position(|&category| category == of) else {
-                continue;
-            };
-            if let Some(sum) = near.checked_sub(1).and_then(|step| sums.get_mut(step)) {
-                sum[kind] += block.bytes.0;
-            }
+    let visit = |index, block: &Block| {
+        if block.origin() != Origin::Alloc || block.enters > slot {
+            return;
         }
-    }
+        near = steps.before_near(block.enters, near);
+        let of = cx.categories.get(index).category;
+        let Some(kind) = categories.iter().position(|&category| category == of) else {
+            return;
+        };
+        if let Some(sum) = near.checked_sub(1).and_then(|step| sums.get_mut(step)) {
+            sum[kind] += block.bytes.0;
+        }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     let larger = |kind: usize| {
         let before = sums[..failed].iter().enumerate().rev().max_by_key(|(_, sum)| sum[kind])?;
         let (bytes, largest) = (sums[failed][kind], before.1[kind]);
@@ -77,8 +75,8 @@ pub(super) async fn larger_step(
 ///
 /// They are most blocks of the step, or blocks of call stacks whose blocks other steps free before
 /// they end.
-pub(super) async fn kept_after(
-    cx: Evidence<'_>,
+pub(super) async fn kept_after<'a>(
+    cx: Evidence<'a>,
     step: Option<u32>,
     slot: u32,
     last: u32,
@@ -90,28 +88,26 @@ pub(super) async fn kept_after(
     let begin = steps.begins[failed];
     let mut live = 0;
     let mut kept: Vec<&Block> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            let is_of_step = begin < block.enters && block.is_live_at(slot);
-            let stays_on_purpose = || {
-                matches!(
-                    cx.categories.get(index).category,
-                    Category::Parameter
-                        | Category::Gradient
-                        | Category::OptimizerState
-                        | Category::Workspace
-                )
-            };
-            if !is_of_step || stays_on_purpose() {
-                continue;
-            }
-            live += block.bytes.0;
-            if block.leaves == cx.trace.slots() {
-                kept.push(block);
-            }
+    let visit = |index, block: &'a Block| {
+        let is_of_step = begin < block.enters && block.is_live_at(slot);
+        let stays_on_purpose = || {
+            matches!(
+                cx.categories.get(index).category,
+                Category::Parameter
+                    | Category::Gradient
+                    | Category::OptimizerState
+                    | Category::Workspace
+            )
+        };
+        if !is_of_step || stays_on_purpose() {
+            return;
         }
-    }
+        live += block.bytes.0;
+        if block.leaves == cx.trace.slots() {
+            kept.push(block);
+        }
+    };
+    cx.trace.each_block(1, budget, visit).await;
     let bytes = |kept: &[&Block]| kept.iter().map(|block| block.bytes.0).sum::<u64>();
     if bytes(&kept) < MIN_KEPT {
         return None;
@@ -137,16 +133,16 @@ async fn brief_stacks(
     let mut ends: FxHashMap<StackId, FxHashMap<usize, bool>> =
         stacks.map(|stack| (stack, FxHashMap::default())).collect();
     let mut near = 0;
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for block in cx.trace.blocks[part].iter().filter(|block| block.origin() == Origin::Alloc) {
-            let Some(of_steps) = ends.get_mut(&block.stack) else { continue };
+    let visit = |_, block: &Block| {
+        if block.origin() == Origin::Alloc {
+            let Some(of_steps) = ends.get_mut(&block.stack) else { return };
             near = steps.before_near(block.enters, near);
-            let Some(step) = near.checked_sub(1).filter(|&step| step != failed) else { continue };
-            let Some(&end) = steps.begins.get(step + 1) else { continue };
+            let Some(step) = near.checked_sub(1).filter(|&step| step != failed) else { return };
+            let Some(&end) = steps.begins.get(step + 1) else { return };
             *of_steps.entry(step).or_insert(true) &= block.leaves <= end;
         }
-    }
+    };
+    cx.trace.each_block(1, budget, visit).await;
     let is_brief = |of_steps: &FxHashMap<usize, bool>| {
         of_steps.values().filter(|&&all_freed| all_freed).count() * 2 > of_steps.len()
     };

@@ -1,12 +1,10 @@
 //! Free memory of side streams, which requests of other streams cannot use.
 
-use super::super::stranded::{Kind, main_kind};
-use crate::evidence::Evidence;
-use crate::evidence::{DEFAULT_POOL, Materiality, pool_or_default};
+use crate::evidence::{DEFAULT_POOL, Evidence, Materiality, pool_or_default};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
-use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{SegmentState, Span, group_by_key};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Block, SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Lower amounts are no finding.
@@ -50,21 +48,25 @@ impl OutOfReach {
         budget: &mut Budget,
     ) -> Vec<Self> {
         budget.charge(2 * segments.len() as u64).await;
-        let main = main_kind(segments);
         let of_default = segments.iter().filter(|segment| segment.pool == DEFAULT_POOL);
-        let mut streams: Vec<(StreamId, Vec<u64>)> =
-            group_by_key(of_default.map(|segment| (segment.stream, segment.free.0)).collect());
-        streams.retain(|(stream, _)| main != Some((DEFAULT_POOL, *stream)));
-        streams.sort_by_key(|(stream, free)| (Reverse(free.iter().sum::<u64>()), *stream));
+        let mut streams: Vec<(StreamId, Vec<&SegmentState>)> =
+            group_by_key(of_default.map(|segment| (segment.stream, segment)).collect());
+        let sum = |own: &[&SegmentState], of: fn(&SegmentState) -> u64| -> u64 {
+            own.iter().map(|segment| of(segment)).sum()
+        };
+        // The stream that reserves most is no side stream.
+        let main = (0..streams.len()).max_by_key(|&at| sum(&streams[at].1, |of| of.size.0));
+        main.map(|main| streams.remove(main));
+        streams.sort_by_key(|(stream, own)| (Reverse(sum(own, |of| of.free.0)), *stream));
         let peak = u64::try_from(cx.trace.reserved_band.peak).unwrap_or(0);
         let least = Bytes(MATTERS.least(peak));
         let mut found = Vec::new();
-        for (stream, free) in streams.into_iter().take(MAX_STREAMS) {
-            let free = Bytes(free.into_iter().sum());
+        for (stream, own) in streams.into_iter().take(MAX_STREAMS) {
+            let free = Bytes(sum(&own, |of| of.free.0));
             if free < least {
                 break;
             }
-            let side = of_stream(cx, (DEFAULT_POOL, stream), free, slot, budget).await;
+            let side = of_stream(cx, stream, free, slot, budget).await;
             found.extend(side.filter(|side| side.bytes() >= least));
         }
         found.sort_by_key(|side| (Reverse(side.bytes()), side.stream));
@@ -75,7 +77,7 @@ impl OutOfReach {
 /// The memory that others reserved beside the free memory of a stream.
 async fn of_stream(
     cx: Evidence<'_>,
-    kind: Kind,
+    stream: StreamId,
     free: Bytes,
     slot: u32,
     budget: &mut Budget,
@@ -86,23 +88,20 @@ async fn of_stream(
     let mut changes: Vec<(u32, i64)> = Vec::new();
     let mut others = Vec::new();
     for span in spans.iter().filter(|span| span.enters <= slot) {
-        if (pool_or_default(span.pool), span.stream) == kind {
+        if (pool_or_default(span.pool), span.stream) == (DEFAULT_POOL, stream) {
             let size = span.size.0 as i64;
             changes.extend([(span.enters, size), (span.leaves, -size)]);
         } else if span.enters > 0 && span.is_reserved_at(slot) {
             others.push(span);
         }
     }
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for index in part {
-            let block = &cx.trace.blocks[index];
-            if block.stream == kind.1 && block.enters <= slot {
-                let size = cx.carving.sizes[index].0 as i64;
-                changes.extend([(block.enters, -size), (block.leaves, size)]);
-            }
+    let visit = |index, block: &Block| {
+        if block.stream == stream && block.enters <= slot {
+            let size = cx.carving.sizes[index as usize].0 as i64;
+            changes.extend([(block.enters, -size), (block.leaves, size)]);
         }
-    }
+    };
+    cx.trace.each_block(2, budget, visit).await;
     budget.charge(16 * changes.len() as u64).await;
     changes.sort_unstable();
     others.sort_by_key(|span| span.enters);
@@ -120,7 +119,7 @@ async fn of_stream(
         }
     }
     largest.map(|largest| OutOfReach {
-        stream: kind.1,
+        stream,
         free,
         at: slot.checked_sub(1).map(EventIndex),
         elsewhere: Bytes(elsewhere),

@@ -1,0 +1,75 @@
+//! The function that failed works in parts.
+
+use super::prelude::*;
+use rustc_hash::FxHashMap;
+use vramscope_snapshot::StackId;
+
+/// The failed request is divided, and with it what its function makes in the failed pass. Not where
+/// a pass keeps what the function makes for backward: its parts wait there together.
+pub(super) static IN_PARTS: Change = Change {
+    form: "in_parts:N",
+    does: "the failed request, and what its function makes in the failed pass, is divided by N",
+    tries: |offer| {
+        let has_failed = offer.run.failed_at().is_some();
+        [2, 4, 8, 16].into_iter().filter(|_| has_failed).map(Value::Parts).collect()
+    },
+    is_of_request: true,
+    apply: |lives, facts, value, cx| in_parts(lives, facts, value.parts(), cx),
+    what: "the function whose request failed",
+    snippet: include_str!("snippets/in_parts.py"),
+    called: |value, _, at| format!("the failed function in {value} parts{at}"),
+    ..Change::PLAIN
+};
+
+/// # Errors
+/// No request failed in a forward pass, or backward needs what its function makes.
+fn in_parts(
+    lives: &mut Lives,
+    facts: &Facts,
+    parts: u32,
+    cx: Evidence<'_>,
+) -> Result<Applied, Declined> {
+    let failure = lives.failure.ok_or(Declined::NoFailedPass)?;
+    let oom = cx.trace.ooms.last().ok_or(Declined::NoFailedPass)?;
+    let stack = cx.stack_of_event(oom.event);
+    let function_of = |stack| {
+        let frame = cx.snapshot.frame(cx.program_frame(stack)?);
+        Some((frame.name, frame.file))
+    };
+    let function = function_of(stack).ok_or(Declined::NoFailedPass)?;
+    let runs_model = lives.stacks.any(cx.snapshot.stacks.frames(stack), Mark::MODULE_CALL);
+    let (phase, _) = lives.at(failure.at);
+    let is_forward = matches!(
+        phase,
+        StepPhase::Forward | StepPhase::Evaluation | StepPhase::Generation | StepPhase::Other
+    );
+    let begin = facts.passes.iter().rfind(|pass| pass.begin < failure.at).map(|pass| pass.begin);
+    if !is_forward || begin.is_none() && !runs_model {
+        return Err(Declined::NoFailedPass);
+    }
+    let is_kept = |life: &Life| life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Backward);
+    let mut known: FxHashMap<StackId, bool> = FxHashMap::default();
+    let mut of_function = |life: &Life| {
+        let of = |stack| function_of(stack) == Some(function);
+        life.stack.is_some_and(|stack| *known.entry(stack).or_insert_with(|| of(stack)))
+    };
+    let trains = facts.training().next().is_some();
+    let from = begin.unwrap_or(failure.at);
+    let earlier = lives.all.iter().filter(|life| life.begin < from && of_function(life));
+    let earlier: Vec<bool> = earlier.map(is_kept).collect();
+    // A function that no whole pass has shown may keep what it makes.
+    if trains && earlier.is_empty() || earlier.contains(&true) {
+        return Err(Declined::KeptForBackward);
+    }
+    let parts = u64::from(parts);
+    let mut changed = 0;
+    for life in lives.all.iter_mut().filter(|life| life.begin >= from) {
+        let is_request = life.begin == failure.at && life.bytes == failure.bytes;
+        if is_request || of_function(life) && !life.is_of_model() {
+            life.bytes = life.bytes.div_ceil(parts);
+            changed += 1;
+        }
+    }
+    let applied = Applied::of(changed, Declined::NoFailedPass)?;
+    Ok(Applied { site: lives.stacks.own(cx.snapshot.stacks.frames(stack)).next(), ..applied })
+}

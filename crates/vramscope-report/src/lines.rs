@@ -1,0 +1,297 @@
+//! The lines of the program that hold most memory at a moment, each beside the same place of the
+//! pass before.
+
+use crate::derived::Derived;
+use crate::frames::row_site;
+use crate::target::Target;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use vramscope_inference::{
+    Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, backward_sites,
+};
+use vramscope_snapshot::{Frame, Snapshot, StackId};
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{NoStack, components, is_framework_frame, is_python, label_of, line_of};
+use vramscope_units::Bytes;
+
+/// The most lines of a moment.
+pub const MAX_LINES: usize = 5;
+
+/// Lines with a smaller share of the moment are left out, in percent.
+const MIN_PERCENT: u64 = 5;
+
+/// A smaller change of a line since the pass before is left out, in percent.
+const MIN_CHANGE_PERCENT: u64 = 5;
+
+/// A line with at least this share of the moment is named for what it does, in percent.
+const NAMED_PERCENT: u32 = 15;
+
+/// The most blocks of a moment whose forward line is looked for.
+const MAX_BACKWARD: usize = 400;
+
+/// A line that holds memory at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct HoldingLine {
+    /// The line: `model.py:212`. A line of the forward pass stands for what its backward makes:
+    /// `backward of model.py:212`. Without a line, why there is none.
+    pub site: String,
+    /// The line of the program that calls a package's line; absent if the line is its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub called_from: Option<String>,
+    /// Requested bytes that it holds.
+    pub bytes: Bytes,
+    /// The share of all requested bytes, in percent.
+    pub percent: u32,
+    /// The category of most of it.
+    pub category: Category,
+    /// What the line does, if that alone explains its memory: `conversion`, `copy`; absent else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub does: Option<Cow<'static, str>>,
+    /// What it held at the same place of the pass before; absent without such a pass, and where it
+    /// is about the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub before_bytes: Option<Bytes>,
+    /// The bytes before and when that was, in words: `was 1.10 GiB in step 3`, and of how many
+    /// passes its blocks are; absent if neither is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub text: Option<String>,
+}
+
+/// A call site, or why there is none.
+type SiteKey = (Option<Frame>, Option<NoStack>);
+
+/// The bytes of a line.
+#[derive(Default)]
+struct Held {
+    bytes: u64,
+    before: u64,
+    categories: CategoryBytes,
+    /// The bytes of each pass that its blocks are of.
+    passes: BTreeMap<usize, u64>,
+    /// The call stack of its largest block.
+    stack: StackId,
+    largest: u64,
+}
+
+/// The lines that hold most requested bytes after a slot, most first.
+pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<HoldingLine> {
+    let (trace, entry, index) = (target.trace(), target.entry, target.index);
+    entry.derive(Derived::Passes, index, budget).await;
+    let (passes, categories) = (entry.passes(index), entry.categories(index));
+    let earlier = passes.before(trace, slot);
+    let slots: Vec<u32> = [slot].into_iter().chain(earlier.map(|of| of.slot)).collect();
+    let forward = forward_lines(target, &slots, budget).await;
+    let mut lines: FxHashMap<(SiteKey, Option<Frame>), Held> = FxHashMap::default();
+    let mut whole = 0_u64;
+    let entered = trace.blocks.partition_point(|block| block.enters <= slot);
+    for part in strides(entered) {
+        budget.charge(4 * part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
+            let was_live = earlier.as_ref().is_some_and(|earlier| block.is_live_at(earlier.slot));
+            let is_live = block.is_live_at(slot);
+            if !is_live && !was_live {
+                continue;
+            }
+            let no_stack = trace.no_stack(block);
+            let frame = entry.sites.get(block.stack).frame.filter(|_| no_stack.is_none());
+            let line = forward.get(&i).copied();
+            let held = lines.entry(((frame, no_stack), line)).or_default();
+            let bytes = block.bytes.0;
+            held.before = held.before.saturating_add(if was_live { bytes } else { 0 });
+            if is_live {
+                whole = whole.saturating_add(bytes);
+                held.bytes = held.bytes.saturating_add(bytes);
+                let category = categories.get(i).category;
+                let of = &mut held.categories[category as usize];
+                *of = of.saturating_add(bytes);
+                if is_result(category) {
+                    let pass = block.alloc_event().and_then(|e| passes.of_event(e.0));
+                    if let Some(pass) = pass {
+                        *held.passes.entry(pass).or_default() += bytes;
+                    }
+                }
+                if bytes > held.largest {
+                    (held.largest, held.stack) = (bytes, block.stack);
+                }
+            }
+        }
+    }
+    let mut lines: Vec<_> = lines.into_iter().filter(|(_, held)| held.bytes > 0).collect();
+    lines.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.1.stack.0.cmp(&b.1.stack.0)));
+    let is_large = |held: &Held| held.bytes.saturating_mul(100) >= whole * MIN_PERCENT;
+    lines
+        .into_iter()
+        .take(MAX_LINES)
+        .filter(|(_, held)| is_large(held))
+        .map(|(((_, no_stack), forward), held)| {
+            line(target, &held, no_stack, forward, whole, earlier.as_ref())
+        })
+        .collect()
+}
+
+/// The forward lines of blocks without a line of their own that are live after one of the slots.
+async fn forward_lines(
+    target: Target<'_>,
+    slots: &[u32],
+    budget: &mut Budget,
+) -> FxHashMap<u32, Frame> {
+    let (trace, entry) = (target.trace(), target.entry);
+    let mut blocks: Vec<(Reverse<u64>, u32)> = Vec::new();
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
+            let has_line = entry
+                .sites
+                .get(block.stack)
+                .frame
+                .is_some_and(|frame| is_python(&target.snapshot().text(frame.file)));
+            let is_backward = trace.no_stack(block) == Some(NoStack::Backward);
+            let is_live = slots.iter().any(|&slot| block.is_live_at(slot));
+            if is_live && (is_backward || block.stack != StackId::EMPTY && !has_line) {
+                blocks.push((Reverse(block.bytes.0), i));
+            }
+        }
+    }
+    blocks.sort_unstable();
+    blocks.truncate(MAX_BACKWARD);
+    let wanted: Vec<Allocation> = blocks.iter().map(|of| Allocation::Block(of.1)).collect();
+    let found = backward_sites(target.snapshot(), trace, &entry.sites, &wanted, budget).await;
+    let likely = |site: BackwardSite| {
+        let forward = site.forward.filter(|_| site.basis < Some(BackwardBasis::NearestSize))?;
+        entry.sites.get(forward).frame
+    };
+    let lines = blocks.iter().zip(found);
+    lines.filter_map(|(&(_, i), site)| Some((i, likely(site?)?))).collect()
+}
+
+fn is_result(category: Category) -> bool {
+    matches!(category, Category::Activation | Category::Temporary | Category::Unknown)
+}
+
+fn line(
+    target: Target<'_>,
+    held: &Held,
+    no_stack: Option<NoStack>,
+    forward: Option<Frame>,
+    whole: u64,
+    earlier: Option<&Earlier<'_>>,
+) -> HoldingLine {
+    let percent = (u128::from(held.bytes) * 100 / u128::from(whole.max(1))) as u32;
+    let most = Category::ALL.into_iter().max_by_key(|of| held.categories[*of as usize]);
+    let is_changed = held.before.abs_diff(held.bytes).saturating_mul(100)
+        >= held.bytes.saturating_mul(MIN_CHANGE_PERCENT);
+    let earlier = earlier.filter(|_| is_changed);
+    let was = earlier.map(|earlier| match held.before {
+        bytes if bytes.saturating_mul(100) < held.bytes => format!("none {}", earlier.words()),
+        bytes => format!("was {} {}", Bytes(bytes), earlier.words()),
+    });
+    let of_last = held.passes.values().next_back().copied().unwrap_or(0);
+    let of_all: u64 = held.passes.values().sum();
+    let has_earlier = (of_all - of_last).saturating_mul(10) >= held.bytes;
+    let of = has_earlier.then(|| format!("of {} passes", held.passes.len()));
+    let text: Vec<String> = of.into_iter().chain(was).collect();
+    HoldingLine {
+        site: match forward {
+            Some(frame) => format!("backward of {}", line_or_label(target.snapshot(), frame)),
+            None => {
+                let frame = target.entry.sites.get(held.stack).frame;
+                let frame = frame.filter(|_| no_stack.is_none());
+                frame.map_or_else(
+                    || row_site(target.entry, held.stack, no_stack),
+                    |frame| line_or_label(target.snapshot(), frame),
+                )
+            }
+        },
+        called_from: match forward {
+            Some(_) => None,
+            None => called_from(target, held.stack),
+        },
+        bytes: Bytes(held.bytes),
+        percent,
+        category: most.unwrap_or(Category::Unknown),
+        does: does(target, held.stack)
+            .map(Cow::Borrowed)
+            .filter(|_| forward.is_none() && percent >= NAMED_PERCENT),
+        before_bytes: earlier.map(|_| Bytes(held.before)),
+        text: (!text.is_empty()).then(|| text.join(", ")),
+    }
+}
+
+/// `model.py:212`; the function where the line is not known.
+fn line_or_label(snapshot: &Snapshot, frame: Frame) -> String {
+    line_of(snapshot, frame).unwrap_or_else(|| label_of(snapshot, frame))
+}
+
+/// The line of the program's own files that calls a package's line; `None` if the line is its own.
+fn called_from(target: Target<'_>, stack: StackId) -> Option<String> {
+    let snapshot = target.snapshot();
+    let site = target.entry.sites.get(stack).frame?;
+    let is_package = |frame: Frame| {
+        let file = snapshot.text(frame.file);
+        components(&file).iter().any(|folder| folder.ends_with("-packages"))
+    };
+    let is_own = |frame: &Frame| {
+        let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
+        is_python(&file) && !is_package(*frame) && !is_framework_frame(&name, &file)
+    };
+    let own = snapshot.stack(stack).filter(|_| is_package(site)).find(is_own)?;
+    line_of(snapshot, own)
+}
+
+/// What the innermost Python frame of a call stack does: a function's name, or the only call of
+/// its source line, that makes another copy of what exists.
+fn does(target: Target<'_>, stack: StackId) -> Option<&'static str> {
+    let snapshot = target.snapshot();
+    let frames = snapshot.stack(stack).map(|frame| (snapshot.text(frame.name), frame));
+    let mut frames = frames.filter(|(_, frame)| is_python(&snapshot.text(frame.file)));
+    let (name, frame) = frames.next()?;
+    let of_name = OPERATIONS.iter().find(|of| of.functions.iter().any(|part| name.contains(part)));
+    if let Some(of) = of_name {
+        return Some(of.noun);
+    }
+    let source = target.entry.sidecar()?.source(&snapshot.text(frame.file), frame.line)?;
+    let mut found =
+        OPERATIONS.iter().filter(|of| of.calls.iter().any(|call| source.contains(call)));
+    found.next().filter(|_| found.next().is_none()).map(|of| of.noun)
+}
+
+/// An operation that makes another copy of what exists.
+struct Operation {
+    noun: &'static str,
+    /// Parts of names of functions that do nothing else.
+    functions: &'static [&'static str],
+    /// The operation in a source line.
+    calls: &'static [&'static str],
+}
+
+/// The functions are those of PyTorch's Python code, Accelerate's `convert_to_fp32`, and
+/// bitsandbytes', torchao's and GPTQ's `dequantize`.
+const OPERATIONS: &[Operation] = &[
+    Operation { noun: "dequantized weights", functions: &["dequant"], calls: &["dequantize"] },
+    Operation {
+        noun: "conversion",
+        functions: &["to_fp32", "to_fp16", "to_bf16", "upcast"],
+        calls: &[".float()", ".double()", ".half()", ".bfloat16()", ".to(dtype", ".to(torch."],
+    },
+    Operation {
+        noun: "gathered weights or results",
+        functions: &["all_gather", "unshard"],
+        calls: &["all_gather"],
+    },
+    Operation { noun: "concatenation", functions: &[], calls: &["torch.cat(", "torch.stack("] },
+    Operation { noun: "copy", functions: &["deepcopy"], calls: &[".clone()", "deepcopy("] },
+    Operation {
+        noun: "loaded file",
+        functions: &["load_tensor", "restore_location", "persistent_load"],
+        calls: &["torch.load("],
+    },
+];
