@@ -82,6 +82,7 @@ fn proof(target: Target<'_>, of: &Optimization, optimizers: &[String]) -> String
         count: of.proof.count,
         of: of.proof.of,
         bytes: Bytes(of.proof.bytes),
+        at_once: of.proof.at_once,
         optimizer: match optimizers {
             [one] => one.clone(),
             _ => "the optimizer".to_owned(),

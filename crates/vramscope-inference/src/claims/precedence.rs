@@ -11,7 +11,7 @@ use vramscope_snapshot::StackId;
 
 /// Declares [`Detector`].
 macro_rules! detectors {
-    ($($of:ident: $on:ident, $room:ident::$detect:ident($($taken:ident)?);)*) => {
+    ($($of:ident: $on:ident, $room:ident::$detect:ident($($needs:ident),*);)*) => {
         /// The detectors, in the order in which they are asked. Those of the allocator share what
         /// they read, so `findings/ask.rs` asks them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +72,7 @@ const RULES: &[Rule] = &{
             when: Some(makes_the_peak),
             ..rule(D::NoGrad, All, D::PeakEvaluation, "graphs of an evaluation are not its results")
         },
+        rule(D::Buckets, All, D::GradientsHeld, "gradients in buckets stay on purpose"),
         rule(D::PeakEvaluation, All, D::PeakBuilding, "one moment sets the peak"),
         rule(D::PeakEvaluation, All, D::PeakStep, "one moment sets the peak"),
         rule(D::PeakBuilding, All, D::PeakStep, "one moment sets the peak"),

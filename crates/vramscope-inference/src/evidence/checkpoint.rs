@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::marks::Mark;
+use super::one_piece::one_piece;
 use super::proof::{Enabled, Proof};
 use super::stacks::Place;
 use crate::recipes::facts::{Pass, logits};
@@ -115,7 +116,9 @@ fn count(run: Run<'_>, pass: &Pass, of: &mut Calls) {
     of.of = times(&all).max(of.count);
 }
 
-/// How often a function ran that made these blocks: how often most of its stacks come again.
+/// How often a function ran that made these blocks: how often most of its stacks come again. A
+/// stack can come several times in one run. The first one begins a run, where its count divides
+/// that of the others.
 fn times(stacks: &[u64]) -> u32 {
     let mut starts: BTreeMap<u64, u32> = BTreeMap::new();
     let mut last = None;
@@ -125,11 +128,14 @@ fn times(stacks: &[u64]) -> u32 {
         }
         last = Some(stack);
     }
+    let first = stacks.first().map_or(0, |first| starts[first]);
     let mut with: BTreeMap<u32, u32> = BTreeMap::new();
     for count in starts.into_values() {
         *with.entry(count).or_default() += 1;
     }
-    with.into_iter().max_by_key(|&(count, stacks)| (stacks, count)).map_or(0, |most| most.0)
+    let most = with.into_iter().max_by_key(|&(count, stacks)| (stacks, count));
+    let most = most.map_or(0, |most| most.0);
+    if first > 1 && most % first == 0 { first } else { most }
 }
 
 /// Whether the blocks of the model are computed again in backward.
@@ -150,10 +156,11 @@ pub(crate) fn is_on(run: Run<'_>) -> Option<(Enabled, Proof)> {
         let count = run.training().count() as u32;
         return is_off.then(|| (Enabled::Off, Proof { count, ..Proof::default() }));
     };
+    let piece = one_piece(run.cx, &run.lives.stacks.marks, pass);
     let state = match most.count {
         // It is called, and nothing is computed again.
         _ if blocks == 0 && pass.backward.is_some() => Enabled::Off,
-        count if count < most.of => Enabled::Partly,
+        count if count < most.of || piece.is_some() => Enabled::Partly,
         _ => Enabled::On,
     };
     let proof = Proof {
@@ -163,6 +170,7 @@ pub(crate) fn is_on(run: Run<'_>) -> Option<(Enabled, Proof)> {
         count: most.count,
         of: most.of,
         bytes,
+        at_once: piece.map_or(0, |piece| piece.blocks),
     };
     Some((state, proof))
 }
@@ -178,7 +186,7 @@ pub(crate) fn is_loss_in_parts(run: Run<'_>) -> Option<(Enabled, Proof)> {
             count: most.count,
             of: most.of,
             bytes: most.largest,
-            other: None,
+            ..Proof::default()
         };
         return Some((Enabled::On, proof));
     }

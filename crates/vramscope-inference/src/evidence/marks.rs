@@ -68,6 +68,8 @@ marks! {
     RELEASE = 23,
     /// The autograd engine runs a graph.
     ENGINE = 24,
+    /// A file of tensors is read.
+    LOADED = 25,
 }
 
 impl Mark {
@@ -158,6 +160,9 @@ const FLASH_KERNELS: [&str; 3] = [
 /// Files of a loss that makes no logits: Liger, Cut Cross Entropy.
 const FUSED_LOSS: [&str; 2] = ["fused_linear_cross_entropy", "/cut_cross_entropy/"];
 
+/// Files that read tensors from a file.
+const LOADING: [&str; 2] = ["torch/serialization.py", "safetensors/torch.py"];
+
 /// Functions of PyTorch that free what a node of the graph saved.
 const RELEASE: [&str; 3] = ["release_variables", "SavedVariable", "autograd::deleteNode"];
 
@@ -197,6 +202,7 @@ fn mark(name: &str, file: &str) -> Mark {
         (Mark::AUTOCAST_EXIT, name.contains("at::autocast::clear_cache")),
         (Mark::COMPILED, in_file(&["torchinductor", "torch/_inductor/"])),
         (Mark::RELEASE, !is_code && in_name(&RELEASE)),
+        (Mark::LOADED, LOADING.iter().any(|path| file.ends_with(path))),
         (Mark::ENGINE, !is_code && name.contains("torch::autograd::Engine::")),
     ];
     Mark(marks.iter().filter(|(_, is_so)| *is_so).fold(0, |all, (mark, _)| all | mark.0))

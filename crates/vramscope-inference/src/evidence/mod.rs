@@ -12,6 +12,7 @@ pub(crate) mod gradients;
 pub(crate) mod marks;
 mod materiality;
 mod memory_use;
+pub(crate) mod one_piece;
 pub(crate) mod optimizer;
 pub(crate) mod passes;
 pub(crate) mod proof;

@@ -31,4 +31,6 @@ pub struct Proof {
     pub of: u32,
     /// Bytes that show it.
     pub bytes: u64,
+    /// Blocks of the model that one checkpointed piece computes again at once; else 0.
+    pub at_once: u32,
 }

@@ -2367,7 +2367,7 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "pinned";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "one_piece" | "buckets" | "gathered" | "loaded" | "table" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "pinned";
 
 export type Severity = "high" | "medium" | "low";
 
@@ -2852,7 +2852,11 @@ request: Bytes | null,
  * What it is used for: categories of blocks, what no block holds, and what PyTorch did not
  * reserve.
  */
-parts: { [key in string]: Bytes }, };
+parts: { [key in string]: Bytes }, 
+/**
+ * The lines that hold most when an allocation failed, most first; absent else.
+ */
+lines?: Array<HoldingLine>, };
 
 export type PeakSummary = { 
 /**
@@ -2886,7 +2890,11 @@ phase: string | null,
 /**
  * Requested bytes by category.
  */
-categories: { [key in string]: Bytes }, };
+categories: { [key in string]: Bytes }, 
+/**
+ * The lines that hold most, most first: at most five. Absent for files that an index tells.
+ */
+lines?: Array<HoldingLine>, };
 
 export type DrySummary = { 
 /**
@@ -5609,7 +5617,7 @@ phase: StepPhase,
  */
 step: number, };
 
-export type Rest = "whole" | "repeated" | "optimizer" | "backward" | "forward" | "evaluation" | "unknown";
+export type Rest = "whole" | "repeated" | "optimizer" | "backward" | "forward" | "evaluation" | "like" | "unknown";
 
 export type SettingsRecord = { 
 /**

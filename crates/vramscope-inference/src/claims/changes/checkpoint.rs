@@ -37,7 +37,7 @@ pub(super) static ALL: Change = Change {
     on: [
         "the blocks of the model run inside of a checkpointing function (PyTorch, DeepSpeed, \
          Megatron, fairscale, Unsloth), and backward runs modules again. `partly`: the lines of a \
-         block run without it, too",
+         block run without it, too, or one piece has all blocks",
         "modules run without a compiler, and nothing runs again. Also if checkpointing is called \
          and backward computes nothing again",
     ],
@@ -67,6 +67,13 @@ fn proof(state: Enabled, words: &ProofWords) -> String {
     if state == Enabled::Off {
         let passes = words.counted("backward pass");
         return format!("no block of the model is computed again in {passes}");
+    }
+    if words.at_once > 0 && state == Enabled::Partly {
+        let blocks = grouped(words.at_once.into());
+        return format!(
+            "one checkpointed piece{at} has all {blocks} blocks, backward computes {bytes} again \
+             at once{by}"
+        );
     }
     let rest = match other {
         Some(line) if state == Enabled::Partly => format!(", the others run at {line}"),

@@ -62,7 +62,7 @@ impl Recipe {
         del::DEL.with(Value::Site(site))
     }
 
-    /// The memory that a reference holds is dropped before the failed request.
+    /// A reference is dropped at the end of each pass.
     pub fn drop_held(name: String, births: Arc<[u32]>) -> Self {
         drop_held::DROP_HELD.with(Value::Held { name, births })
     }

@@ -17,6 +17,8 @@ pub struct ProofWords {
     pub of: u32,
     /// Bytes that show it.
     pub bytes: Bytes,
+    /// Blocks of the model that one checkpointed piece computes again at once; else 0.
+    pub at_once: u32,
     /// `AdamW`, or `the optimizer`.
     pub optimizer: String,
 }

@@ -3,6 +3,7 @@
 use super::facts::Finding;
 use super::{all_detectors, churn, graph_pools, oom, reserved, stranded};
 use crate::claims::precedence::{Detector, Floor};
+use crate::evidence::marks::Marks;
 use crate::evidence::{Evidence, Returns, segments_at, slot_of_last_rise, slot_of_reserved_peak};
 use vramscope_snapshot::DeviceKind;
 use vramscope_trace::slicing::{self, Boxed, Budget};
@@ -40,15 +41,27 @@ impl On {
     }
 }
 
+/// An argument of a detector beside the evidence.
+macro_rules! need {
+    (marks, $marks:ident, $floor:ident, $of:ident) => {
+        &$marks
+    };
+    (taken, $marks:ident, $floor:ident, $of:ident) => {
+        &$floor.taken(Detector::$of)
+    };
+}
+
 /// Declares `of_list`.
 macro_rules! ask {
-    ($($of:ident: $on:ident, $room:ident::$detect:ident($($taken:ident)?);)*) => {
+    ($($of:ident: $on:ident, $room:ident::$detect:ident($($needs:ident),*);)*) => {
         /// The findings of the detectors in the list.
         async fn of_list(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
             let mut floor = Floor::new(cx);
+            let marks = Marks::new(cx.snapshot, budget).await;
             $(if On::$on.has(cx.trace.device.kind) && floor.may_speak(Detector::$of) {
-                $(let $taken = floor.$taken(Detector::$of);)?
-                let found = super::$room::$detect(cx, $(&$taken,)? budget).await;
+                let found = super::$room::$detect(
+                    cx, $(need!($needs, marks, floor, $of),)* budget
+                ).await;
                 floor.add(Detector::$of, found);
             })*
             floor.into_findings()

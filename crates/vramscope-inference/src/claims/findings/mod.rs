@@ -12,15 +12,19 @@
 
 mod ask;
 mod blind;
+mod buckets;
 mod churn;
 mod cycle;
 mod dead;
 pub(super) mod facts;
+mod gathered;
 mod gradients;
 mod graph_pools;
 mod growth;
 mod held;
+mod loaded;
 mod no_grad;
+mod one_piece;
 pub(super) mod oom;
 mod peak_cause;
 mod pending;
@@ -28,18 +32,23 @@ mod pinned;
 mod ranks;
 mod reserved;
 mod stranded;
+mod table;
 
 pub use ask::findings;
 pub use blind::{BlindSpot, Overrun, blind_spots};
+pub use buckets::Buckets;
 pub use churn::{AlgorithmSearch, SegmentChurn};
 pub use cycle::Cycle;
 pub use dead::DeadAtPeak;
 pub use facts::{Facts, Finding};
+pub use gathered::Gathered;
 pub use gradients::GradientsHeld;
 pub use graph_pools::{GraphPools, PoolGrowth};
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
+pub use loaded::Loaded;
 pub use no_grad::NoGrad;
+pub use one_piece::OnePiece;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
@@ -47,6 +56,7 @@ pub use pinned::{Pinned, PinnedCause};
 pub use ranks::{RankSkew, SkewCause, SkewSite, rank_skew, rank_why, rank_words};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
+pub use table::Table;
 
 /// All kinds of findings: name in JSON, name on the page, what a finding is about, and its facts.
 /// `$then` makes something of the list.
@@ -71,6 +81,21 @@ macro_rules! all_findings {
             /// Autograd graphs that no backward pass uses: evaluation or inference without
             /// `no_grad`.
             NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
+            /// A checkpointed piece with all blocks of the model, which backward computes again at
+            /// once.
+            OnePiece: "one_piece", "One checkpointed piece", Blocks => [
+                OnePiece(super::one_piece::OnePiece)
+            ];
+            /// Buckets of data parallelism that are a second copy of all gradients.
+            Buckets: "buckets", "Gradients twice", Blocks => [Buckets(super::buckets::Buckets)];
+            /// Weights of all ranks that stay after forward.
+            Gathered: "gathered", "Gathered weights", Blocks => [
+                Gathered(super::gathered::Gathered)
+            ];
+            /// A checkpoint on the device beside the weights that were set from it.
+            Loaded: "loaded", "Loaded twice", Blocks => [Loaded(super::loaded::Loaded)];
+            /// Dense gradients and moments of tables of which few rows are read.
+            Table: "table", "Dense table", Blocks => [Table(super::table::Table)];
             /// One cause that alone sets the peak: a step, the making of the model, an evaluation,
             /// results of each pass.
             PeakCause: "peak_cause", "Cause of the peak", Blocks => [
@@ -106,13 +131,18 @@ macro_rules! all_findings {
 pub(super) use all_findings;
 
 /// The detectors, in the order in which they are asked: devices on which one is asked, and its
-/// function. `taken` are the call stacks of findings that silence it. `$then` makes something of
-/// the list.
+/// function. `marks` are those of frames, `taken` the call stacks of findings that silence it.
+/// `$then` makes something of the list.
 macro_rules! all_detectors {
     ($then:ident) => {
         $then! {
             Growth: Any, growth::growth();
-            NoGrad: Gpu, no_grad::no_grad(taken);
+            NoGrad: Gpu, no_grad::no_grad(marks, taken);
+            OnePiece: Gpu, one_piece::in_one_piece(marks);
+            Gathered: Gpu, gathered::gathered(marks);
+            Loaded: Gpu, loaded::loaded(marks);
+            Table: Gpu, table::tables(marks);
+            Buckets: Gpu, buckets::buckets();
             Cycle: Gpu, cycle::cycle();
             GradientsHeld: Gpu, gradients::gradients_held(taken);
             HeldTooLong: Gpu, held::held_too_long(taken);

@@ -79,11 +79,11 @@ struct Freed {
 /// The finding about graphs without a backward pass, if they are a part of the peak.
 pub(super) async fn no_grad(
     cx: Evidence<'_>,
+    marks: &Marks,
     growing: &[StackId],
     budget: &mut Budget,
 ) -> Option<Found<NoGrad>> {
-    let marks = Marks::new(cx.snapshot, budget).await;
-    let graphs = graphs(cx, &marks, growing, budget).await;
+    let graphs = graphs(cx, marks, growing, budget).await;
     let peak = cx.peak_slot();
     let block = |i: u32| &cx.trace.blocks[i as usize];
     let at_peak = |graph: &Graph| -> u64 {

@@ -35,7 +35,7 @@ pub struct Growth {
     pub rate: Bytes,
     /// What 1,000 more steps add, at the mean of the steps after warm-up.
     pub per_1000_steps: Bytes,
-    /// Some of what comes in a step leaves in a later one: a queue that grows.
+    /// What came first leaves in a later step, and what came last stays: a queue that grows.
     pub is_queue: bool,
     /// Bytes after the last whole step that this growth has added.
     pub total: Bytes,
@@ -53,6 +53,9 @@ pub struct Growth {
     pub repeats: bool,
     /// Whether the blocks are caches of keys and values.
     pub is_cache: bool,
+    /// Whether gradients grow together with results from which they were made: they keep their
+    /// graphs.
+    pub keeps_graphs: bool,
     /// Whether gradients or optimizer state grow beyond one set for the model's parameters.
     pub is_model_state: bool,
 }

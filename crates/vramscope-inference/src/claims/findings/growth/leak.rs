@@ -146,7 +146,7 @@ impl Leak {
             (Bytes(kept / count), Bytes(of_steps / count))
         });
         let common = common_frames(cx, &parts);
-        let is_queue = self.candidates.iter().any(|c| c.is_queue);
+        let is_queue = self.candidates.iter().all(|c| c.is_queue);
         let mean = grows_by / by_step.len().max(1) as u64;
         let facts = Growth {
             kind: self.kind,
@@ -168,6 +168,7 @@ impl Leak {
             activations,
             repeats: !steps.are_training(),
             is_cache: blocks().all(|i| cx.categories.get(i).category == Category::Cache),
+            keeps_graphs: self.keeps_graphs(cx),
             is_model_state: blocks().all(|i| {
                 matches!(
                     cx.categories.get(i).category,
@@ -187,6 +188,22 @@ impl Leak {
 }
 
 impl Leak {
+    /// Whether gradients and results of forward passes stay in the same steps, each a tenth of the
+    /// bytes at least.
+    fn keeps_graphs(&self, cx: Evidence<'_>) -> bool {
+        let (mut gradients, mut results, mut all) = (0, 0, 0);
+        for &i in self.candidates.iter().flat_map(|c| &c.blocks) {
+            let bytes = cx.trace.blocks[i as usize].bytes.0;
+            all += bytes;
+            if cx.categories.get(i).category == Category::Gradient {
+                gradients += bytes;
+            } else if cx.is_result(i) {
+                results += bytes;
+            }
+        }
+        self.kind == GrowthKind::Kept && gradients * 10 >= all && results * 10 >= all
+    }
+
     /// Whether one call of a line keeps several blocks of unlike sizes, in each step that grows. A
     /// list of outputs has one of them: the graph of the output keeps the others.
     fn keeps_inner_results(&self, cx: Evidence<'_>, steps: &Steps) -> bool {

@@ -18,6 +18,9 @@ const MIN_REPLACEMENTS: usize = 6;
 /// The fewest bytes of growth by replacement to report.
 const MIN_REPLACED_BYTES: i64 = 4 << 20;
 
+/// The smallest share of what leaves a queue that came before all that stays, in percent.
+const MIN_OLDER_PERCENT: usize = 80;
+
 /// The allocation of a block in a step, or (with negative bytes) its free.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct StepChange {
@@ -41,7 +44,7 @@ pub(super) struct Candidate {
     pub(super) pattern: Pattern,
     /// Steady steps in which it grows, with the growth.
     pub(super) series: Vec<(usize, u64)>,
-    /// Some of what comes in a step leaves in a later one: a queue that grows.
+    /// What came first leaves in a later step, and what came last stays: a queue that grows.
     pub(super) is_queue: bool,
     /// Blocks that are live after the last whole step (kept), or all blocks (replaced), in the
     /// order of their allocation.
@@ -205,14 +208,28 @@ fn kept(
     }
     let mut pattern_of = pattern(&kept, steady)?;
     let blocks = staying.iter().map(|c| c.block).collect();
-    // First in, first out: what comes in the last steps stays, what came before has left.
-    let is_queue = total(&net) < total(&kept);
+    let leaves = total(&net) < total(&kept);
+    let is_queue = leaves && is_first_in_first_out(group, steady, &staying);
     let mut series = growths(&kept);
-    if let Some(of_net) = pattern(&net, steady).filter(|_| is_queue) {
+    if let Some(of_net) = pattern(&net, steady).filter(|_| leaves) {
         pattern_of = of_net;
         series = growths(&net);
     }
     Some(Candidate { kind: GrowthKind::Kept, pattern: pattern_of, series, is_queue, blocks })
+}
+
+/// Whether what leaves in steady steps came before all that stays. What is replaced beside a list
+/// that grows is younger than the list's first items.
+fn is_first_in_first_out(
+    group: &[StepChange],
+    steady: &Range<usize>,
+    staying: &[&StepChange],
+) -> bool {
+    let is_steady = |c: &&StepChange| c.step >= steady.start as i64 && c.step < steady.end as i64;
+    let left = || group.iter().filter(is_steady).filter(|c| c.bytes < 0).map(|c| c.block);
+    let oldest = staying.iter().map(|c| c.block).min().unwrap_or(0);
+    let older = left().filter(|&block| block < oldest).count();
+    older * 100 >= left().count() * MIN_OLDER_PERCENT
 }
 
 /// The blocks that stay, of steady steps and of warm-up. Warm-up also allocates what is meant to

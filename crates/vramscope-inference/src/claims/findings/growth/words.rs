@@ -16,6 +16,7 @@ impl Claim for Growth {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let mut words = match self.activations {
             _ if self.repeats => self.of_requests(scene),
+            _ if self.keeps_graphs => self.of_gradients(scene),
             _ if self.kind == GrowthKind::Replaced => self.of_replaced(scene),
             Some(activations) => self.of_graphs(scene, activations),
             None => self.of_tensors(scene),
@@ -30,6 +31,11 @@ impl Claim for Growth {
     fn why(&self, scene: &Scene<'_>) -> String {
         let cause = match self.activations {
             _ if self.kind == GrowthKind::Replaced => "each step makes a larger tensor".to_owned(),
+            _ if self.keeps_graphs && !self.repeats => {
+                "gradients and their graphs grow together, as with create_graph=True or \
+                 retain_graph=True"
+                    .to_owned()
+            }
             Some((kept, all)) => format!(
                 "something holds the loss or an output with its graph: {} % of a step's \
                  activations",
@@ -204,6 +210,33 @@ impl Growth {
                 self.outlook(scene),
             ),
             action: find + KEEP_NO_GRAPH,
+        }
+    }
+
+    /// Gradients that stay with the graphs from which they were made.
+    fn of_gradients(&self, scene: &Scene<'_>) -> Words {
+        let stay = self.stay();
+        Words {
+            title: Sentence::new("Gradients keep their graphs, ")
+                .event(self.amount(), scene.first_event())
+                .text(format_args!(
+                    " more {}: {} after {}",
+                    self.interval(),
+                    self.total,
+                    grouped(self.steps as u64)
+                )),
+            text: format!(
+                "{}. {stay} Gradients and results of forward passes grow in the same steps, so \
+                 gradients have graphs: create_graph=True or retain_graph=True. A parameter and \
+                 its gradient hold each other then.{} {}.",
+                self.grows(scene),
+                self.called(scene),
+                self.outlook(scene)
+            ),
+            action: "Set .grad to None after each step (zero_grad(set_to_none=True)), and keep no \
+                     gradient without detach(). Use torch.autograd.grad(loss, parameters, \
+                     create_graph=True) in place of backward(create_graph=True)."
+                .to_owned(),
         }
     }
 
