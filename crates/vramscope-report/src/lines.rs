@@ -115,7 +115,9 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
                 *of = of.saturating_add(bytes);
                 if is_result(category) {
                     let pass = block.alloc_event().and_then(|e| passes.of_event(e.0));
-                    pass.map(|pass| *held.passes.entry(pass).or_default() += bytes);
+                    if let Some(pass) = pass {
+                        *held.passes.entry(pass).or_default() += bytes;
+                    }
                 }
                 if bytes > held.largest {
                     (held.largest, held.stack) = (bytes, block.stack);

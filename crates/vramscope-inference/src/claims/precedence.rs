@@ -11,7 +11,7 @@ use vramscope_snapshot::StackId;
 
 /// Declares [`Detector`].
 macro_rules! detectors {
-    ($($of:ident: $on:ident, $room:ident::$detect:ident($($given:ident),*);)*) => {
+    ($($of:ident: $on:ident, $room:ident::$detect:ident($($needs:ident),*);)*) => {
         /// The detectors, in the order in which they are asked. Those of the allocator share what
         /// they read, so `findings/ask.rs` asks them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

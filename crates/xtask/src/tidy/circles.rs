@@ -171,6 +171,13 @@ impl Names {
     }
 }
 
+/// The types that a macro declares.
+fn types_in(tokens: &str) -> Vec<String> {
+    let words: Vec<&str> = tokens.split_whitespace().collect();
+    let pairs = words.windows(2).filter(|pair| matches!(pair[0], "enum" | "struct"));
+    pairs.map(|pair| pair[1].to_owned()).collect()
+}
+
 fn is_test(attributes: &[syn::Attribute]) -> bool {
     let is_test = |attribute: &syn::Attribute| {
         attribute.path().is_ident("cfg")
@@ -191,7 +198,10 @@ impl<'ast> Visit<'ast> for Names {
             syn::Item::Const(of) => Some(&of.ident),
             syn::Item::Enum(of) => Some(&of.ident),
             syn::Item::Fn(of) => Some(&of.sig.ident),
-            syn::Item::Macro(of) => of.ident.as_ref(),
+            syn::Item::Macro(of) => {
+                self.defined.extend(types_in(&of.mac.tokens.to_string()));
+                of.ident.as_ref()
+            }
             syn::Item::Static(of) => Some(&of.ident),
             syn::Item::Struct(of) => Some(&of.ident),
             syn::Item::Trait(of) => Some(&of.ident),
@@ -257,6 +267,16 @@ mod tests {
             ("room", "use super::prelude::*; pub static ONE: u32 = ALL;"),
         ]);
         assert_eq!(found, [["crates/a/src/list.rs", "crates/a/src/room.rs"]]);
+    }
+
+    #[test]
+    fn types_of_macros_are_defined() {
+        let found = circles(&[
+            ("lib", "mod one; mod two;"),
+            ("one", "named! { pub enum One { A = \"a\" } } use crate::two::Two;"),
+            ("two", "use crate::one::One; pub struct Two;"),
+        ]);
+        assert_eq!(found, [["crates/a/src/one.rs", "crates/a/src/two.rs"]]);
     }
 
     #[test]

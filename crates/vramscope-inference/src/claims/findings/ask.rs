@@ -41,34 +41,27 @@ impl On {
     }
 }
 
-/// What detectors are given.
-mod given {
-    use super::{Detector, Floor, Marks};
-    use vramscope_snapshot::StackId;
-
-    pub(super) fn taken(floor: &Floor<'_>, _: &Marks, of: Detector) -> Vec<StackId> {
-        floor.taken(of)
-    }
-
-    pub(super) fn marks<'a>(_: &Floor<'_>, all: &'a Marks, _: Detector) -> &'a Marks {
-        all
-    }
+/// An argument of a detector beside the evidence.
+macro_rules! need {
+    (marks, $marks:ident, $floor:ident, $of:ident) => {
+        &$marks
+    };
+    (taken, $marks:ident, $floor:ident, $of:ident) => {
+        &$floor.taken(Detector::$of)
+    };
 }
 
 /// Declares `of_list`.
 macro_rules! ask {
-    ($($of:ident: $on:ident, $room:ident::$detect:ident($($given:ident),*);)*) => {
+    ($($of:ident: $on:ident, $room:ident::$detect:ident($($needs:ident),*);)*) => {
         /// The findings of the detectors in the list.
         async fn of_list(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
             let mut floor = Floor::new(cx);
-            let all = Marks::new(cx.snapshot, budget).await;
+            let marks = Marks::new(cx.snapshot, budget).await;
             $(if On::$on.has(cx.trace.device.kind) && floor.may_speak(Detector::$of) {
                 let found = super::$room::$detect(
-                    cx,
-                    $(&*given::$given(&floor, &all, Detector::$of),)*
-                    budget,
-                )
-                .await;
+                    cx, $(need!($needs, marks, floor, $of),)* budget
+                ).await;
                 floor.add(Detector::$of, found);
             })*
             floor.into_findings()

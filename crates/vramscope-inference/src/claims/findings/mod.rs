@@ -131,8 +131,8 @@ macro_rules! all_findings {
 pub(super) use all_findings;
 
 /// The detectors, in the order in which they are asked: devices on which one is asked, and its
-/// function. `marks` are those of call stacks, `taken` the stacks of findings that silence it. `$then` makes something of
-/// the list.
+/// function. `marks` are those of frames, `taken` the call stacks of findings that silence it.
+/// `$then` makes something of the list.
 macro_rules! all_detectors {
     ($then:ident) => {
         $then! {

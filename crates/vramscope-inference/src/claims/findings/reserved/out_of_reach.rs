@@ -1,7 +1,6 @@
 //! Free memory of side streams, which requests of other streams cannot use.
 
-use crate::evidence::Evidence;
-use crate::evidence::{DEFAULT_POOL, Materiality, pool_or_default};
+use crate::evidence::{DEFAULT_POOL, Evidence, Materiality, pool_or_default};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::slicing::Budget;
