@@ -30,12 +30,12 @@ pub use claims::changes::{
     RecipeError, Value,
 };
 pub use claims::findings::{
-    Aftermath, AlgorithmSearch, BlindSpot, Buckets, Climb, Context, CostlySetting, Creep, Cycle,
-    DeadAtPeak, Facts, Finding, Gathered, GradientsHeld, GraphPools, Growth, GrowthKind,
-    HeldTooLong, LargerStep, Loaded, NoGrad, OnePiece, OomStory, OutOfReach, Overrun, PeakCause,
-    PendingFrees, Pinned, PinnedCause, PoolGrowth, RankSkew, ReservedPeak, Returned, SegmentChurn,
-    SkewCause, SkewSite, StrandedPool, Table, Verdict, blind_spots, findings, rank_skew, rank_why,
-    rank_words,
+    Aftermath, AlgorithmSearch, BlindSpot, Buckets, CacheTwice, Climb, Context, CostlySetting,
+    Creep, Cycle, DeadAtPeak, Facts, Finding, Gathered, GradientsHeld, GraphPools, Growth,
+    GrowthKind, HeldTooLong, Idle, LargerStep, Loaded, NoGrad, OnePiece, OomStory, OutOfReach,
+    Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth, RankSkew, ReservedPeak,
+    Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool, Table, Verdict, blind_spots,
+    findings, rank_skew, rank_why, rank_words,
 };
 pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
 pub use claims::{

@@ -40,6 +40,7 @@ FindingKind = Literal[
     "loaded",
     "table",
     "peak_cause",
+    "idle_model",
     "rank_skew",
     "reserved",
     "stranded_pool",

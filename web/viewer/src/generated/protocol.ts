@@ -2367,7 +2367,7 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "one_piece" | "buckets" | "gathered" | "loaded" | "table" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "pinned";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "one_piece" | "buckets" | "gathered" | "loaded" | "table" | "peak_cause" | "idle_model" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "pinned";
 
 export type Severity = "high" | "medium" | "low";
 

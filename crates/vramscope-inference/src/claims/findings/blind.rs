@@ -1,6 +1,6 @@
 //! Blind spots: findings that a recording cannot show, and why.
 
-use super::growth::MIN_STEPS;
+use super::growth::{self, Few, MIN_GROWING_STEPS, MIN_STEPS};
 use crate::category::Category;
 use crate::claims::words::counted;
 use crate::evidence::Evidence;
@@ -12,7 +12,7 @@ use vramscope_trace::Coverage;
 use vramscope_trace::Origin;
 use vramscope_trace::named_ranges;
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_units::grouped;
+use vramscope_units::{Bytes, grouped};
 
 /// A gap in a recording that hides findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,6 +38,15 @@ pub enum BlindSpot {
         whole: usize,
         /// The fewest that growth needs.
         needed: usize,
+    },
+    /// Memory grew from evaluation to evaluation, too few times to tell growth from chance.
+    FewGrowths {
+        /// How often it grew.
+        seen: usize,
+        /// The fewest that growth needs.
+        needed: usize,
+        /// Bytes that stayed.
+        bytes: u64,
     },
     /// No backward pass: what grows can be a cache.
     NoBackward,
@@ -97,6 +106,9 @@ pub async fn blind_spots(cx: Evidence<'_>, budget: &mut Budget) -> Vec<BlindSpot
         found.push(overrun.map_or(BlindSpot::LateStart, BlindSpot::RingOverrun));
     }
     found.extend(steps(cx));
+    if let Some(Few { seen, bytes }) = growth::few(cx, budget).await {
+        found.push(BlindSpot::FewGrowths { seen, needed: MIN_GROWING_STEPS, bytes });
+    }
     found.extend(stacks(cx, budget).await);
     if cx.trace.clock.is_none() {
         found.push(BlindSpot::NoClock { is_npu });
@@ -223,6 +235,7 @@ impl BlindSpot {
             Self::LateStart => "late_start",
             Self::RefusedEarly => "refused_early",
             Self::FewSteps { .. } => "few_steps",
+            Self::FewGrowths { .. } => "few_growths",
             Self::NoBackward => "no_backward",
             Self::NoStacks => "no_stacks",
             Self::NoFreeStacks => "no_free_stacks",
@@ -258,6 +271,12 @@ impl BlindSpot {
                     0 => "no whole step".to_owned(),
                     _ => counted(whole, "whole step"),
                 }
+            ),
+            Self::FewGrowths { seen, needed, bytes } => format!(
+                "Whether memory grows is not known: {} more stay after {}, {needed} are needed. \
+                 Record more evaluations",
+                Bytes(bytes),
+                counted(seen, "evaluation")
             ),
             Self::NoBackward => "Growth was not looked for: no backward pass was seen. Record \
                                       several training steps, or whole requests"

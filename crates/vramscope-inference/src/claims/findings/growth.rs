@@ -11,31 +11,64 @@ mod pattern;
 mod series;
 mod words;
 
+use crate::category::{Phase, PhaseSpan};
 use crate::claims::found::Found;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Materiality};
 use vramscope_trace::slicing::Budget;
 
 pub use facts::{Growth, GrowthKind};
-pub(super) use pattern::MIN_STEPS;
+pub(super) use pattern::{MIN_GROWING_STEPS, MIN_STEPS};
+
+/// What growth that was seen too few times has to hold of the peak.
+const MATTERS: Materiality = Materiality::percent(5);
 
 /// The growth in a device's window.
 pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<Growth>> {
     // A cache grows from token to token on purpose, but not from request to request.
     let Some(steps) = cx.steps.filter(|steps| steps.show_growth()) else { return Vec::new() };
     let Some(steady) = pattern::steady(steps) else { return Vec::new() };
-    let candidates = series::candidates(cx, steps, steady.clone(), budget).await;
-    leak::merged(cx, steps, &steady, candidates, budget).await
+    let found = series::candidates(cx, steps, steady.clone(), MIN_GROWING_STEPS, budget).await;
+    leak::merged(cx, steps, &steady, found, budget).await
+}
+
+/// Growth that was seen too few times to be a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Few {
+    /// How often it was seen.
+    pub(super) seen: usize,
+    /// Its bytes after the last whole step.
+    pub(super) bytes: u64,
+}
+
+/// The largest growth that was seen one time less than a finding needs, in a run that evaluates
+/// from time to time.
+pub(super) async fn few(cx: Evidence<'_>, budget: &mut Budget) -> Option<Few> {
+    let steps = cx.steps.filter(|steps| steps.are_training())?;
+    let steady = pattern::steady(steps)?;
+    let seen = MIN_GROWING_STEPS - 1;
+    let evaluates = |span: &&PhaseSpan| span.phase == Phase::Evaluation;
+    if cx.categories.phases().iter().filter(evaluates).count() < seen {
+        return None;
+    }
+    let found = series::candidates(cx, steps, steady, seen, budget).await;
+    let mut bytes = 0;
+    for candidate in found.iter().filter(|candidate| candidate.series.len() == seen) {
+        bytes += candidate.blocks.iter().map(|&i| cx.trace.blocks[i as usize].bytes.0).sum::<u64>();
+    }
+    MATTERS.is_met(bytes, cx.peak()).then_some(Few { seen, bytes })
 }
 
 #[cfg(test)]
 crate::claims::cases::cases! {
     Growth,
     fires: [
+        "causes/metric.pickle.gz",
         "findings/leak_every.pickle.gz",
         "findings/leak_hooks.pickle.gz",
         "findings/kv_session.pickle.gz"
     ],
     silent: [
+        "causes/metric_cured.pickle.gz",
         "findings/non_curriculum.pickle.gz",
         "findings/non_epoch_metric.pickle.gz",
         "findings/non_unfreeze.pickle.gz"

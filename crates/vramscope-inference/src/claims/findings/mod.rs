@@ -13,6 +13,7 @@
 mod ask;
 mod blind;
 mod buckets;
+mod cache_twice;
 mod churn;
 mod cycle;
 mod dead;
@@ -22,6 +23,7 @@ mod gradients;
 mod graph_pools;
 mod growth;
 mod held;
+mod idle;
 mod loaded;
 mod no_grad;
 mod one_piece;
@@ -37,6 +39,7 @@ mod table;
 pub use ask::findings;
 pub use blind::{BlindSpot, Overrun, blind_spots};
 pub use buckets::Buckets;
+pub use cache_twice::CacheTwice;
 pub use churn::{AlgorithmSearch, SegmentChurn};
 pub use cycle::Cycle;
 pub use dead::DeadAtPeak;
@@ -46,6 +49,7 @@ pub use gradients::GradientsHeld;
 pub use graph_pools::{GraphPools, PoolGrowth};
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
+pub use idle::Idle;
 pub use loaded::Loaded;
 pub use no_grad::NoGrad;
 pub use one_piece::OnePiece;
@@ -76,7 +80,8 @@ macro_rules! all_findings {
             ];
             /// Memory that stays live although its successor is already allocated, or its copy is.
             HeldTooLong: "held_too_long", "Held too long", Blocks => [
-                HeldTooLong(super::held::HeldTooLong)
+                HeldTooLong(super::held::HeldTooLong),
+                CacheTwice(super::cache_twice::CacheTwice)
             ];
             /// Autograd graphs that no backward pass uses: evaluation or inference without
             /// `no_grad`.
@@ -101,6 +106,8 @@ macro_rules! all_findings {
             PeakCause: "peak_cause", "Cause of the peak", Blocks => [
                 PeakCause(super::peak_cause::PeakCause)
             ];
+            /// A model that is idle while another one needs the memory.
+            IdleModel: "idle_model", "Idle model", Blocks => [IdleModel(super::idle::Idle)];
             /// A rank that holds far more than the other ranks of its run.
             RankSkew: "rank_skew", "Rank skew", Rank => [];
             /// More memory reserved than needed.
@@ -146,6 +153,8 @@ macro_rules! all_detectors {
             Cycle: Gpu, cycle::cycle();
             GradientsHeld: Gpu, gradients::gradients_held(taken);
             HeldTooLong: Gpu, held::held_too_long(taken);
+            CacheTwice: Gpu, cache_twice::cache_twice();
+            IdleModel: Gpu, idle::idle(marks);
             PeakEvaluation: Gpu, peak_cause::evaluation();
             PeakBuilding: Gpu, peak_cause::building();
             PeakStep: Gpu, peak_cause::of_step();

@@ -158,7 +158,10 @@ impl Leak {
             } else {
                 by_step.len()
             },
-            per_1000_steps: Bytes(grows_by.saturating_mul(1000) / steady.len().max(1) as u64),
+            per_1000_steps: Bytes(match self.every {
+                1 => grows_by.saturating_mul(1000) / steady.len().max(1) as u64,
+                every => mean.saturating_mul(1000) / every as u64,
+            }),
             rate: Bytes(mean / self.every.max(1) as u64),
             is_queue,
             total: Bytes(total),

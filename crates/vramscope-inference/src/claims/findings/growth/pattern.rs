@@ -14,7 +14,7 @@ const MAX_WARM_UP: usize = 2;
 const MIN_BYTES_PER_STEP: u64 = 4096;
 
 /// The fewest steps with growth of a series.
-const MIN_GROWING_STEPS: usize = 4;
+pub(in crate::claims::findings) const MIN_GROWING_STEPS: usize = 4;
 
 /// The steps after warm-up; `None` if they are too few.
 pub(super) fn steady(steps: &Steps) -> Option<Range<usize>> {
@@ -45,8 +45,27 @@ impl Pattern {
 ///
 /// `series` has the steps with a change, ascending. All other steps have none.
 pub(super) fn pattern(series: &[(usize, i64)], steady: &Range<usize>) -> Option<Pattern> {
+    shape(series, steady, MIN_GROWING_STEPS)
+}
+
+/// The growth of a series in every second step, every third, and so on, `least` times at least: as
+/// at every evaluation. The last one may follow the last whole step, which `series` has, too.
+pub(super) fn spaced(
+    series: &[(usize, i64)],
+    steady: &Range<usize>,
+    least: usize,
+) -> Option<Pattern> {
+    shape(series, &with_rest(steady), least).filter(|pattern| pattern.every > 1)
+}
+
+/// The steady steps with what follows the last whole one.
+pub(super) fn with_rest(steady: &Range<usize>) -> Range<usize> {
+    steady.start..steady.end + 1
+}
+
+fn shape(series: &[(usize, i64)], steady: &Range<usize>, least: usize) -> Option<Pattern> {
     let count = series.len();
-    if count < MIN_GROWING_STEPS || series.iter().any(|s| s.1 < 0) {
+    if count < least || series.iter().any(|s| s.1 < 0) {
         return None;
     }
     let every = if count * 5 >= steady.len() * 4 { 1 } else { spacing(series, steady)? };
@@ -97,6 +116,13 @@ mod tests {
         assert_eq!(pattern(&grow(&[2, 4, 6, 8, 10]), &(2..12)).map(|p| p.every), Some(2));
         assert_eq!(pattern(&grow(&[2, 3, 4]), &(2..5)), None, "three steps");
         assert_eq!(pattern(&grow(&[2, 3, 4, 5, 6]), &(2..14)), None, "it ended");
+        assert_eq!(
+            pattern(&grow(&[4, 8, 12]), &(2..16)),
+            None,
+            "the fourth is after the last step"
+        );
+        assert_eq!(spaced(&grow(&[4, 8, 12, 16]), &(2..16), 4).map(|p| p.every), Some(4));
+        assert_eq!(spaced(&grow(&[4, 8, 12]), &(2..16), 4), None, "three times");
         assert_eq!(pattern(&[(2, 9000), (3, 9000), (4, 1), (5, 900_000)], &(2..6)), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Series of growth by call stack and by call site.
 
 use super::facts::GrowthKind;
-use super::pattern::{Pattern, pattern};
+use super::pattern::{Pattern, pattern, spaced, with_rest};
 use crate::category::Category;
 use crate::evidence::Evidence;
 use crate::steps::Steps;
@@ -35,6 +35,8 @@ struct StepChange {
     /// The block was allocated in the window and is live after the last whole step. What a program
     /// frees when it ends, it kept for all of its steps.
     stays: bool,
+    /// The block was allocated in a whole step, or is live when the window allocates last.
+    lasts: bool,
 }
 
 /// A call stack or a call site that grows.
@@ -52,10 +54,12 @@ pub(super) struct Candidate {
 }
 
 /// The call stacks that grow, and the call sites that grow although no stack of theirs does.
+/// `least` is how often what does not grow in every step has to grow.
 pub(super) async fn candidates(
     cx: Evidence<'_>,
     steps: &Steps,
     steady: Range<usize>,
+    least: usize,
     budget: &mut Budget,
 ) -> Vec<Candidate> {
     let rotating = rotating(cx, steps, &steady, budget).await;
@@ -81,7 +85,8 @@ pub(super) async fn candidates(
         for group in changes.chunk_by(|a, b| a.group == b.group) {
             budget.charge(4 * group.len() as u64).await;
             found.extend(
-                kept(group, &steady, &rotating).or_else(|| replaced(group, &steady, &inputs)),
+                kept(group, &steady, &rotating, least)
+                    .or_else(|| replaced(group, &steady, &inputs)),
             );
         }
         for &block in found[before..].iter().flat_map(|candidate| &candidate.blocks) {
@@ -100,6 +105,7 @@ async fn step_changes(
     budget: &mut Budget,
 ) -> Vec<StepChange> {
     let (mut changes, mut enters) = (Vec::new(), 0);
+    let end = cx.trace.blocks.last().map_or(0, |block| block.enters);
     let visit = |block, b: &Block| {
         enters = steps.before_near(b.enters, enters);
         let leaves = steps.before_near(b.leaves, enters);
@@ -112,10 +118,12 @@ async fn step_changes(
             return;
         }
         let bytes = b.bytes.0 as i64;
-        changes.push(StepChange { group, step: enters as i64 - 1, block, bytes, stays });
+        let lasts = enters < steps.begins.len() || b.is_live_at(end);
+        let change = StepChange { group, step: enters as i64 - 1, block, bytes, stays, lasts };
+        changes.push(change.clone());
         if leaves < steps.begins.len() {
             let step = leaves as i64 - 1;
-            changes.push(StepChange { group, step, block, bytes: -bytes, stays: false });
+            changes.push(StepChange { step, bytes: -bytes, stays: false, ..change });
         }
     };
     cx.trace.each_block(4, budget, visit).await;
@@ -196,9 +204,20 @@ fn kept(
     group: &[StepChange],
     steady: &Range<usize>,
     rotating: &FxHashMap<u64, usize>,
+    least: usize,
 ) -> Option<Candidate> {
-    let (kept, net) = (series(group, steady, |c| c.stays), series(group, steady, |_| true));
-    let staying = staying(group, steady);
+    let of = |range: &Range<usize>| {
+        (series(group, range, |c| c.stays && c.lasts), series(group, range, |c| c.lasts))
+    };
+    let (mut kept, mut net) = of(steady);
+    let mut found = pattern(&kept, steady);
+    if found.is_none() {
+        (kept, net) = of(&with_rest(steady));
+        found = spaced(&kept, steady, least);
+    }
+    let is_rare = found.is_some_and(|pattern| pattern.every > 1);
+    let mut staying = staying(group, steady);
+    staying.retain(|change| !is_rare || change.lasts);
     let rotates = |change: &&&StepChange| {
         rotating.get(&(change.bytes as u64)).is_some_and(|&freed| freed * 2 >= kept.len())
     };
@@ -206,7 +225,7 @@ fn kept(
     if total(&kept) > total(&net) * 2 || is_ring {
         return None;
     }
-    let mut pattern_of = pattern(&kept, steady)?;
+    let mut pattern_of = found?;
     let blocks = staying.iter().map(|c| c.block).collect();
     let leaves = total(&net) < total(&kept);
     let is_queue = leaves && is_first_in_first_out(group, steady, &staying);
