@@ -116,7 +116,8 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
                 if is_result(category) {
                     let pass = block.alloc_event().and_then(|e| passes.of_event(e.0));
                     if let Some(pass) = pass {
-                        *held.passes.entry(pass).or_default() += bytes;
+                        let of = held.passes.entry(pass).or_default();
+                        *of = of.saturating_add(bytes);
                     }
                 }
                 if bytes > held.largest {
@@ -127,7 +128,8 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
     }
     let mut lines: Vec<_> = lines.into_iter().filter(|(_, held)| held.bytes > 0).collect();
     lines.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.1.stack.0.cmp(&b.1.stack.0)));
-    let is_large = |held: &Held| held.bytes.saturating_mul(100) >= whole * MIN_PERCENT;
+    let is_large =
+        |held: &Held| held.bytes.saturating_mul(100) >= whole.saturating_mul(MIN_PERCENT);
     lines
         .into_iter()
         .take(MAX_LINES)
@@ -195,10 +197,12 @@ fn line(
         bytes => format!("was {} {}", Bytes(bytes), earlier.words()),
     });
     let of_last = held.passes.values().next_back().copied().unwrap_or(0);
-    let of_all: u64 = held.passes.values().sum();
-    let has_earlier = (of_all - of_last).saturating_mul(10) >= held.bytes;
+    let earlier_ones = held.passes.values().fold(0, |sum: u64, of| sum.saturating_add(*of));
+    let has_earlier = earlier_ones.saturating_sub(of_last).saturating_mul(10) >= held.bytes;
     let of = has_earlier.then(|| format!("of {} passes", held.passes.len()));
     let text: Vec<String> = of.into_iter().chain(was).collect();
+    let category = most.unwrap_or(Category::Unknown);
+    let is_made = is_result(category) || category == Category::Cache;
     HoldingLine {
         site: match forward {
             Some(frame) => format!("backward of {}", line_or_label(target.snapshot(), frame)),
@@ -217,10 +221,10 @@ fn line(
         },
         bytes: Bytes(held.bytes),
         percent,
-        category: most.unwrap_or(Category::Unknown),
+        category,
         does: does(target, held.stack)
             .map(Cow::Borrowed)
-            .filter(|_| forward.is_none() && percent >= NAMED_PERCENT),
+            .filter(|_| forward.is_none() && percent >= NAMED_PERCENT && is_made),
         before_bytes: earlier.map(|_| Bytes(held.before)),
         text: (!text.is_empty()).then(|| text.join(", ")),
     }

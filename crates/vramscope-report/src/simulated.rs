@@ -160,7 +160,9 @@ impl Simulator<'_> {
         let frame = growth.at.filter(|_| growth.sites > 1).or_else(own);
         let line = frame.and_then(|frame| line_of(&entry.snapshot, frame));
         let mut fixes = Vec::new();
-        if let Some(line) = line.filter(|_| !self.model.starts_late()) {
+        // Dropping is replayed at each step's end; what a line collects over steps goes at another.
+        let is_known = !self.model.starts_late() && growth.every == 1;
+        if let Some(line) = line.filter(|_| is_known) {
             fixes.extend(fixes::without(target, self.model, &line, growth.total, budget).await);
         }
         Predicted { fixes, full_after, ..Predicted::default() }

@@ -25,6 +25,9 @@ pub struct Told {
     pub phase: Option<StepPhase>,
     /// Both in words, with a space before them: ` in backward of step 2`.
     pub place: String,
+    /// The lines that hold most at that peak.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<HoldingLine>,
     /// The kinds of findings that the recording cannot show; empty for a device that is not the
     /// main one of its file.
     pub blind_spots: Vec<BlindSpot>,
@@ -69,6 +72,7 @@ impl Told {
             step: at.step,
             phase: at.phase.and_then(phase_of),
             place: peak_words(&at, card),
+            lines: holding_lines(target, slot, budget).await,
             blind_spots: card.blind_spots.clone(),
             failure,
         }

@@ -23,7 +23,7 @@ impl Diagnosed {
             Some(told) => {
                 card.blind_spots.clone_from(&told.blind_spots);
                 let phase = told.phase.map(StepPhase::name);
-                Peak { step: told.step, phase, text: told.place.clone(), lines: Vec::new() }
+                Peak { step: told.step, phase, text: told.place.clone(), lines: told.lines.clone() }
             }
             None => Peak {
                 step: None,

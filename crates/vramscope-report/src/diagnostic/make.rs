@@ -21,6 +21,9 @@ use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
 /// The most groups of ranks that are shown.
 const MAX_RANKS: usize = 12;
 
+/// The lines of a run's peak that are shown.
+const LINES_OF_RUN: usize = 2;
+
 /// The most processes that are told one by one.
 const MAX_PROCESSES: usize = 4;
 
@@ -54,7 +57,10 @@ impl Answer {
             } else {
                 format!("peak {}{}{of}{}", peak.bytes, peak.place, most(peak))
             };
-            (words, Bar::new(String::new(), &peak.categories, None, &peak.lines))
+            // Of a run the headline names the line.
+            let shown =
+                if files < 2 { peak.lines.len() } else { peak.lines.len().min(LINES_OF_RUN) };
+            (words, Bar::new(String::new(), &peak.categories, None, &peak.lines[..shown]))
         });
         let is_empty = diagnosis.peak.is_none() && diagnosis.dry.is_none();
         Self {

@@ -32,6 +32,9 @@ pub fn markdown(answer: &Answer) -> String {
         let words = capitalized(words);
         line(&mut out, format_args!("**{}**: {}\n", escape(&words), escape(&parts.join(", "))));
         holding_lines(&mut out, bar);
+        if !bar.lines.is_empty() {
+            out.push('\n');
+        }
     }
     ranks(&mut out, &answer.ranks);
     rows(&mut out, &answer.savings);
