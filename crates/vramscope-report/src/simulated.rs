@@ -160,8 +160,8 @@ impl Simulator<'_> {
         let frame = growth.at.filter(|_| growth.sites > 1).or_else(own);
         let line = frame.and_then(|frame| line_of(&entry.snapshot, frame));
         let mut fixes = Vec::new();
-        // Dropping is replayed at each step's end; what a line collects over steps goes at another.
-        let is_known = !self.model.starts_late() && growth.every == 1;
+        // Dropping is replayed after each backward pass; an evaluation has none.
+        let is_known = !self.model.starts_late() && !growth.at_evaluation;
         if let Some(line) = line.filter(|_| is_known) {
             fixes.extend(fixes::without(target, self.model, &line, growth.total, budget).await);
         }

@@ -47,7 +47,11 @@ fn in_parts(
     if !is_forward || begin.is_none() && !runs_model {
         return Err(Declined::NoFailedPass);
     }
-    let is_kept = |life: &Life| life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Backward);
+    // What is alive yet may wait for a backward pass to come.
+    let is_kept = |life: &Life| {
+        life.end >= failure.at
+            || life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Backward)
+    };
     let mut known: FxHashMap<StackId, bool> = FxHashMap::default();
     let mut of_function = |life: &Life| {
         let of = |stack| function_of(stack) == Some(function);
@@ -59,7 +63,8 @@ fn in_parts(
     let earlier: Vec<bool> = earlier.map(is_kept).collect();
     // A function that no whole pass has shown may keep what it makes, unless the run has passes and
     // none goes backward.
-    let infers = !trains && facts.passes.iter().any(|pass| pass.over() <= from);
+    let infers =
+        !trains && facts.passes.iter().any(|pass| pass.over() <= from && !pass.inputs.is_empty());
     if !infers && earlier.is_empty() || earlier.contains(&true) {
         return Err(Declined::KeptForBackward);
     }

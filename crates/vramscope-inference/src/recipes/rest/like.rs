@@ -52,6 +52,10 @@ pub(super) async fn complete(
         .find_map(|whole| Some((whole, pairs(lives, failed, whole, at)?)))?;
     let until = passes().map(|pass| pass.lead).filter(|&lead| lead > whole.lead);
     let until = until.fold(failed.lead, f64::min);
+    // What repeats without inputs may be the layers of one pass.
+    if whole.backward.is_none() && whole.inputs.is_empty() {
+        return None;
+    }
     let place = place(lives, &pairs, whole, stack, until)?;
     let moved = |time: f64| at + (time - place).max(0.0);
     let end = moved(until) + 1.0;

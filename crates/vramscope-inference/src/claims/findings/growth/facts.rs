@@ -49,6 +49,8 @@ pub struct Growth {
     /// For kept activations of several sites, or several of one call: their bytes in one step, and
     /// the bytes of all activations that such a step allocates.
     pub activations: Option<(Bytes, Bytes)>,
+    /// Whether an evaluation makes some of the blocks.
+    pub at_evaluation: bool,
     /// Whether repetitions grow, and not training steps: requests.
     pub repeats: bool,
     /// Whether the blocks are caches of keys and values.

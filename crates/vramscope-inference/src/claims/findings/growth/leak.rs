@@ -2,7 +2,7 @@
 
 use super::facts::{Growth, GrowthKind, finding};
 use super::series::Candidate;
-use crate::category::Category;
+use crate::category::{Category, Phase};
 use crate::claims::found::{Found, Part, parts};
 use crate::evidence::Evidence;
 use crate::steps::Steps;
@@ -169,6 +169,9 @@ impl Leak {
             called_from: common.called_from,
             sites: sites.len(),
             activations,
+            at_evaluation: blocks()
+                .filter_map(|i| block(i).alloc_event())
+                .any(|event| cx.phase_at(event.0) == Some(Phase::Evaluation)),
             repeats: !steps.are_training(),
             is_cache: blocks().all(|i| cx.categories.get(i).category == Category::Cache),
             keeps_graphs: self.keeps_graphs(cx),

@@ -288,7 +288,7 @@ impl Growth {
                  each item to the GPU only when it is used."
             }
             (false, false, true) => "Store its tensors on the CPU (.cpu()), or bound it.",
-            (false, false, false) if self.every > 1 => {
+            (false, false, false) if self.at_evaluation => {
                 "Find what keeps these tensors: a metric without reset(), a list of outputs, a \
                  hook. Clear it when an evaluation ends, or store them on the CPU (.cpu())."
             }
