@@ -23,6 +23,7 @@ use vramscope_report::dry::{DryOutcome, DrySummary, ReadLine};
 use vramscope_report::events::EventRecord;
 use vramscope_report::findings::{BlindSpotRecord, FindingChild, FindingPlace, FindingRecord};
 use vramscope_report::holders::{Holder, HolderKind};
+use vramscope_report::lines::HoldingLine;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
@@ -204,6 +205,7 @@ fn declarations() -> String {
         Headline,
         MemorySummary,
         PeakSummary,
+        HoldingLine,
         DrySummary,
         DryOutcome,
         ReadLine,

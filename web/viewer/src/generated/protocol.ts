@@ -2896,6 +2896,43 @@ categories: { [key in string]: Bytes },
  */
 lines?: Array<HoldingLine>, };
 
+export type HoldingLine = { 
+/**
+ * The line: `model.py:212`. A line of the forward pass stands for what its backward makes:
+ * `backward of model.py:212`. Without a line, why there is none.
+ */
+site: string, 
+/**
+ * The line of the program that calls a package's line; absent if the line is its own.
+ */
+called_from?: string, 
+/**
+ * Requested bytes that it holds.
+ */
+bytes: Bytes, 
+/**
+ * The share of all requested bytes, in percent.
+ */
+percent: number, 
+/**
+ * The category of most of it.
+ */
+category: Category, 
+/**
+ * What the line does, if that alone explains its memory: `conversion`, `copy`; absent else.
+ */
+does?: string, 
+/**
+ * What it held at the same place of the pass before; absent without such a pass, and where it
+ * is about the same.
+ */
+before_bytes?: Bytes, 
+/**
+ * The bytes before and when that was, in words: `was 1.10 GiB in step 3`, and of how many
+ * passes its blocks are; absent if neither is known.
+ */
+text?: string, };
+
 export type DrySummary = { 
 /**
  * The file's path.
