@@ -36,7 +36,7 @@ interface Diagnosis {
     request: number | null;
     parts: Record<string, number>;
   };
-  peak: { bytes: number };
+  peak: { bytes: number; lines?: { site: string; text?: string }[] };
   savings?: Fix[];
   blind_spots: { text: string }[];
 }
@@ -162,7 +162,7 @@ test("without a finding it says what holds the peak, and the largest saving", as
   viewer,
 }) => {
   const place = await open(viewer, CALM);
-  const [line] = diagnosisOf(CALM).peak?.lines ?? [];
+  const [line] = diagnosisOf(CALM).peak.lines ?? [];
   await expect(place.locator(".summary-why")).toContainText(`${line?.site} holds `);
   await expect(place.locator(".summary-why")).toContainText(line?.text ?? "no text");
   await expect(place).toContainText("What saves most");
