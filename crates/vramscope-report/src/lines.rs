@@ -14,7 +14,7 @@ use vramscope_inference::{
 };
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{NoStack, components, is_framework_frame, is_python, label_of, line_of};
+use vramscope_trace::{NoStack, is_framework_frame, is_package_file, is_python, label_of, line_of};
 use vramscope_units::Bytes;
 
 /// The most lines of a moment.
@@ -151,14 +151,14 @@ async fn forward_lines(
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            let has_line = entry
-                .sites
-                .get(block.stack)
-                .frame
-                .is_some_and(|frame| is_python(&target.snapshot().text(frame.file)));
+            if !slots.iter().any(|&slot| block.is_live_at(slot)) {
+                continue;
+            }
+            let frame = entry.sites.get(block.stack).frame;
+            let has_line =
+                frame.is_some_and(|frame| is_python(&target.snapshot().text(frame.file)));
             let is_backward = trace.no_stack(block) == Some(NoStack::Backward);
-            let is_live = slots.iter().any(|&slot| block.is_live_at(slot));
-            if is_live && (is_backward || block.stack != StackId::EMPTY && !has_line) {
+            if is_backward || block.stack != StackId::EMPTY && !has_line {
                 blocks.push((Reverse(block.bytes.0), i));
             }
         }
@@ -239,10 +239,7 @@ fn line_or_label(snapshot: &Snapshot, frame: Frame) -> String {
 fn called_from(target: Target<'_>, stack: StackId) -> Option<String> {
     let snapshot = target.snapshot();
     let site = target.entry.sites.get(stack).frame?;
-    let is_package = |frame: Frame| {
-        let file = snapshot.text(frame.file);
-        components(&file).iter().any(|folder| folder.ends_with("-packages"))
-    };
+    let is_package = |frame: Frame| is_package_file(&snapshot.text(frame.file));
     let is_own = |frame: &Frame| {
         let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
         is_python(&file) && !is_package(*frame) && !is_framework_frame(&name, &file)

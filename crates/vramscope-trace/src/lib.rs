@@ -96,11 +96,11 @@ pub use rounding::Rounding;
 pub use segments::segment_event;
 pub use segments::{SMALL_SIZE, Segments, Span};
 pub use series::{Series, columns_of};
-pub use site::is_python;
 pub use site::{
     Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,
     name_hash, node, operator, short_operation,
 };
+pub use site::{is_package_file, is_python};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use time_scale::{Cut, TimeScale};

@@ -65,6 +65,11 @@ pub(super) fn package(file: &str) -> Option<&str> {
     parts.get(root + 1).copied()
 }
 
+/// Whether a Python file belongs to an installed package.
+pub fn is_package_file(file: &str) -> bool {
+    package(file).is_some()
+}
+
 /// Whether a frame is PyTorch's call of a module.
 pub(super) fn is_module_call(file: &str) -> bool {
     components(file).ends_with(&["torch", "nn", "modules", "module.py"])

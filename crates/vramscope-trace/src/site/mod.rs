@@ -6,8 +6,8 @@ mod helpers;
 mod operation;
 
 use frames::is_interceptor;
-pub use frames::is_python;
 pub use frames::{is_distinctive, is_framework_file, is_framework_frame, is_generated_file};
+pub use frames::{is_package_file, is_python};
 use helpers::Helpers;
 pub use operation::{node, operator, short_operation};
 

@@ -83,7 +83,7 @@ function Dialog(stores: CommandOwners) {
             </span>
           </div>
         ))}
-        {shown.length === 0 && <p class="quiet">Nothing found</p>}
+        {shown.length === 0 && <p class="quiet">No match</p>}
       </div>
     </Modal>
   );

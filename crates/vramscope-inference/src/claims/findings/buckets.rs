@@ -28,7 +28,7 @@ pub struct Buckets {
     pub buckets: Bytes,
     /// Bytes of the gradients of a step.
     pub gradients: Bytes,
-    /// What the peak of `requested_bytes` loses if gradients lie in the buckets.
+    /// How much lower the peak of `requested_bytes` is if gradients lie in the buckets.
     pub saving: Bytes,
 }
 
@@ -105,10 +105,9 @@ impl Claim for Buckets {
                 .and(category_noun(Category::Gradient, "gradients"))
                 .text(format_args!(": {buckets}")),
             text: format!(
-                "The buckets in which DistributedDataParallel reduces gradients have {buckets}, \
-                 and the gradients of a step have {gradients} beside them. The buckets stay \
-                 through all steps. With gradients as views of the buckets the peak is {saving} \
-                 lower."
+                "DistributedDataParallel keeps buckets of {buckets} through all steps, to reduce \
+                 gradients. Beside them the gradients of a step have {gradients}. With gradients \
+                 as views of the buckets the peak is {saving} lower."
             ),
             action: "Pass gradient_as_bucket_view=True to DistributedDataParallel: gradients lie \
                      in the buckets then."

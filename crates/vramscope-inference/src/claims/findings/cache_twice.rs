@@ -15,7 +15,7 @@ use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is worth a claim.
+/// Old copies with a smaller share of the peak are no claim.
 const MATTERS: Materiality = Materiality::percent(10);
 
 /// The fewest passes in a row that make all blocks again.
@@ -35,7 +35,7 @@ pub struct CacheTwice {
     pub passes: usize,
     /// The event that frees the largest of the old blocks; `None` if it stays.
     pub until: Option<EventIndex>,
-    /// What the peak of `requested_bytes` loses without old blocks.
+    /// How much lower the peak of `requested_bytes` is without old blocks.
     pub saving: Bytes,
 }
 

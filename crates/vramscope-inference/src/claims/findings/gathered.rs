@@ -30,11 +30,11 @@ pub struct Gathered {
     pub kept: Bytes,
     /// Layers whose weights they are.
     pub layers: usize,
-    /// What the peak of `requested_bytes` loses if each layer frees its weights after forward.
+    /// How much lower the peak of `requested_bytes` is if layers free their weights after forward.
     pub saving: Bytes,
 }
 
-/// What a forward pass gathers and leaves: the blocks of each layer, by birth.
+/// The gathered blocks of each layer, by birth, that are live after a forward pass.
 struct Left {
     layers: Vec<Vec<u32>>,
     bytes: u64,
@@ -92,7 +92,8 @@ pub(super) async fn gathered(
     )
 }
 
-/// What a pass gathers in forward, leaves until backward, and does not gather there again.
+/// The blocks that a pass gathers in forward and keeps until backward, which does not gather them
+/// again.
 fn left(cx: Evidence<'_>, marks: &Marks, pass: &Pass, gathers: &[u32]) -> Option<Left> {
     let backward = pass.backward?;
     let block = |index: u32| &cx.trace.blocks[index as usize];

@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{is_package_file, is_python};
 use vramscope_units::{Bytes, EventIndex};
 
 /// What an idle model has to hold of the peak where an allocation failed, and elsewhere.
@@ -55,7 +56,7 @@ pub struct Idle {
     pub runs_at: Frame,
     /// Whether an allocation failed.
     pub failed: bool,
-    /// What the peak of `requested_bytes` loses without them.
+    /// How much lower the peak of `requested_bytes` is without them.
     pub saving: Bytes,
 }
 
@@ -277,11 +278,10 @@ impl Claim for Idle {
         let mut frames = frames.map(|frame| scene.cx.snapshot.frame(frame));
         let is_own = |frame: &Frame| {
             let file = scene.cx.snapshot.text(frame.file);
-            !vramscope_trace::components(&file).iter().any(|part| part.ends_with("-packages"))
+            !is_package_file(&file)
         };
-        let frame = frames.find(|frame| {
-            is_own(frame) && vramscope_trace::is_python(&scene.cx.snapshot.text(frame.file))
-        });
+        let frame =
+            frames.find(|frame| is_own(frame) && is_python(&scene.cx.snapshot.text(frame.file)));
         Some(Spot { frame: frame.unwrap_or(own.frame), ..own })
     }
 

@@ -30,7 +30,7 @@ pub struct Loaded {
     pub copies: Bytes,
     /// Their number.
     pub tensors: usize,
-    /// What the peak of `requested_bytes` loses without them.
+    /// How much lower the peak of `requested_bytes` is without them.
     pub saving: Bytes,
 }
 

@@ -27,7 +27,7 @@ pub struct OnePiece {
     pub percent: u64,
     /// How often the model's blocks repeat in it.
     pub blocks: u32,
-    /// What the peak of `requested_bytes` loses if each block is computed again alone.
+    /// How much lower the peak of `requested_bytes` is if each block is computed again alone.
     pub saving: Bytes,
     /// The line that calls the checkpointing function.
     pub caller: Option<Frame>,

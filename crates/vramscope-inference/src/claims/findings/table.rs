@@ -39,7 +39,7 @@ pub struct Table {
     pub largest: Bytes,
     /// Bytes of the rows that a step reads of it, at most.
     pub read: Bytes,
-    /// What the peak of `requested_bytes` loses without the dense gradients.
+    /// How much lower the peak of `requested_bytes` is without the dense gradients.
     pub saving: Bytes,
 }
 

@@ -11,7 +11,7 @@ use std::ops::Range;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::Budget;
-use vramscope_trace::{Block, components};
+use vramscope_trace::{Block, is_package_file};
 use vramscope_units::Bytes;
 
 /// The fewest call sites of kept activations that are called a graph.
@@ -255,5 +255,5 @@ fn common_frames(cx: Evidence<'_>, parts: &[Part]) -> CommonFrames {
 /// Whether a frame belongs to an installed package.
 fn is_package(cx: Evidence<'_>, frame: FrameId) -> bool {
     let file = cx.snapshot.text(cx.snapshot.frame(frame).file);
-    components(&file).iter().any(|folder| folder.ends_with("-packages"))
+    is_package_file(&file)
 }
