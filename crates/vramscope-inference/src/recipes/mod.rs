@@ -154,6 +154,12 @@ impl Editable {
         self.lives.failure.map(|failure| failure.at as u32)
     }
 
+    /// Whether the run that failed is one of inference: it dropped a whole pass without backward.
+    pub fn infers(&self) -> bool {
+        let at = self.lives.failure.map(|failure| failure.at);
+        at.is_some_and(|at| rest::infers(&self.lives, &self.facts, at))
+    }
+
     /// The call sites whose results outlive the backward pass of their step, with the most bytes of
     /// a step, most first. What they hold can be dropped there.
     pub async fn held_sites(&self, budget: &mut Budget) -> Vec<(FrameId, u64)> {

@@ -172,7 +172,7 @@ impl Leak {
             at_evaluation: blocks()
                 .filter_map(|i| block(i).alloc_event())
                 .any(|event| cx.phase_at(event.0) == Some(Phase::Evaluation)),
-            repeats: !steps.are_training(),
+            words: steps.words(),
             is_cache: blocks().all(|i| cx.categories.get(i).category == Category::Cache),
             keeps_graphs: self.keeps_graphs(cx),
             is_model_state: blocks().all(|i| {
