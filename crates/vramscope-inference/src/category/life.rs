@@ -3,14 +3,15 @@
 //! Long because each phase has its own judgment, and all of them share the facts of the window.
 
 use super::before::Before;
+use super::counts::MIN_PARAMETER_BYTES;
 use super::groups::{self, Group};
 use super::outputs::Outputs;
 use super::stacks::{Fact, StackHints};
 use super::window::{MIN_BYTES, Window};
 use super::workspace::Workspaces;
 use super::{Category, Guess, Phase};
-use rustc_hash::FxHashMap;
-use vramscope_snapshot::{Events, StackId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::{Events, StackId, StrId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
 
@@ -73,6 +74,8 @@ struct Judge<'a> {
     replacements: FxHashMap<(usize, u64), u32>,
     /// The most blocks of a stack and size that a whole update kept, and that the last one keeps.
     kept_by_updates: FxHashMap<(StackId, u64), [u32; 2]>,
+    /// Spans and files of optimizers whose own function for it made states there.
+    makes_states: FxHashSet<(usize, StrId)>,
     /// What forward passes put out.
     outputs: Outputs,
     before: Before,
@@ -105,6 +108,7 @@ pub(super) async fn verdicts(window: Window<'_>, budget: &mut Budget) -> Vec<Ver
         workspaces: Workspaces::new(window, budget).await,
         replacements: FxHashMap::default(),
         kept_by_updates: FxHashMap::default(),
+        makes_states: FxHashSet::default(),
         outputs: Outputs::new(window, budget).await,
         before: Before::new(window, budget).await,
     };
@@ -129,6 +133,11 @@ impl Judge<'_> {
             }
             let Some(span) = window.phases.span(alloc) else { return };
             let end = window.phases.spans[span].end;
+            let makes_state =
+                window.stack(block).built_in_rule == Some(Category::OptimizerState);
+            if makes_state && block.bytes.0 >= MIN_PARAMETER_BYTES {
+                self.makes_states.extend(window.file(block).map(|file| (span, file)));
+            }
             if window.free(block).is_none_or(|free| free >= end) {
                 *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
                 let key = (block.stack, block.bytes.0);
@@ -286,8 +295,10 @@ impl Judge<'_> {
                 end.is_some_and(|end| free >= end) && backward.is_some_and(|b| b < free)
             }
             // The recording ends within the step. Other blocks of the call site show whether it
-            // keeps its blocks.
-            None if self.group(block).has_brief && end.is_none() => {
+            // keeps its blocks. So does a function of the optimizer that makes all its states.
+            None if end.is_none()
+                && (self.group(block).has_brief || self.makes_states_elsewhere(block, alloc)) =>
+            {
                 let key = (block.stack, block.bytes.0);
                 let [most, last] = self.kept_by_updates.get(&key).copied().unwrap_or_default();
                 // It keeps as many as in each step before: state that is replaced.
@@ -296,6 +307,12 @@ impl Judge<'_> {
             None => true,
         };
         if is_state { Category::OptimizerState } else { Category::Temporary }
+    }
+
+    /// Whether the optimizer's own function for it made states in the span of an allocation.
+    fn makes_states_elsewhere(&self, block: &Block, alloc: u32) -> bool {
+        let key = self.window.phases.span(alloc).zip(self.window.file(block));
+        key.is_some_and(|key| self.makes_states.contains(&key))
     }
 
     /// Judges a block that the program itself allocated, outside of all phases.
