@@ -200,7 +200,7 @@ fn line(
     let earlier_ones = held.passes.values().fold(0, |sum: u64, of| sum.saturating_add(*of));
     let has_earlier = earlier_ones.saturating_sub(of_last).saturating_mul(10) >= held.bytes;
     let of = has_earlier.then(|| format!("of {} passes", held.passes.len()));
-    let text: Vec<String> = of.into_iter().chain(was).collect();
+    let text: Vec<String> = other_part(held, most).into_iter().chain(of).chain(was).collect();
     let category = most.unwrap_or(Category::Unknown);
     let is_made = is_result(category) || category == Category::Cache;
     HoldingLine {
@@ -228,6 +228,17 @@ fn line(
         before_bytes: earlier.map(|_| Bytes(held.before)),
         text: (!text.is_empty()).then(|| text.join(", ")),
     }
+}
+
+/// `317.5 MiB of it parameters`: the second category of a line most of which is no result, as of
+/// `model.cuda()` or `optimizer.step()`. `None` if it is less than a tenth of the line.
+fn other_part(held: &Held, most: Option<Category>) -> Option<String> {
+    let of = |category: Category| held.categories[category as usize];
+    let most = most.filter(|most| !is_result(*most))?;
+    let others = Category::ALL.into_iter().filter(|other| *other != most);
+    let other = others.max_by_key(|other| of(*other))?;
+    let is_large = of(other).saturating_mul(10) >= held.bytes;
+    is_large.then(|| format!("{} of it {}", Bytes(of(other)), crate::text::category(other)))
 }
 
 /// `model.py:212`; the function where the line is not known.

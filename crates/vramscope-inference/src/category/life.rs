@@ -341,8 +341,8 @@ impl Judge<'_> {
         let feeds = before_forward
             || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
         if group.accumulates || group.grows && group.has_batch_beside {
-            if group.is_queue && group.leads && feeds && !group.has_batch_beside {
-                // The oldest goes first: a queue of batches.
+            // Before the first pass there is no output. A queue drops the oldest batch first.
+            if group.leads && feeds && (group.is_queue || group.has_batch_beside) {
                 return Category::Input.into();
             }
             // No batch is kept that long. Where a batch comes beside, the program keeps outputs.
@@ -443,7 +443,9 @@ impl Judge<'_> {
         match phase {
             Some(Phase::Forward | Phase::Other) if group.grows_in_pairs => true,
             Some(Phase::Forward) if group.grows_in_turn => true,
-            Some(Phase::Forward | Phase::Other) if life.hints.is_cache && !is_training => true,
+            Some(Phase::Forward | Phase::Other) if life.hints.is_cache && !is_training => {
+                group.grows || group.is_of_layers || self.outlives_passes(life)
+            }
             Some(Phase::Other) => {
                 group.is_pool
                     && !is_training
