@@ -55,6 +55,8 @@ pub struct Growth {
     pub repeats: bool,
     /// Whether the blocks are caches of keys and values.
     pub is_cache: bool,
+    /// Whether the blocks are data from the host, without results or graphs: a store that fills.
+    pub is_data: bool,
     /// Whether gradients grow together with results from which they were made: they keep their
     /// graphs.
     pub keeps_graphs: bool,
@@ -72,6 +74,10 @@ pub(super) fn finding(
     let (bytes, repeats, rate) = (facts.total.0, facts.repeats, facts.rate.0);
     let mut found = cx.found(FindingKind::Growth, what, bytes, bytes, events);
     if !repeats {
+        // A replay buffer has a bound, and is full in the end.
+        if facts.is_data {
+            found.severity = Severity::Medium;
+        }
         return found.with(facts);
     }
     // A server can keep the caches of its sessions on purpose, but not for long at this rate.
