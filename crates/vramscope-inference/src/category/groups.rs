@@ -138,8 +138,7 @@ impl Series {
             self.beside = [None; 2];
         }
         let [before, last] = self.beside.map(|of| of.filter(|(_, free)| *free > alloc));
-        group.is_of_layers |=
-            last.is_some_and(|(other, _)| other == period || before.is_some());
+        group.is_of_layers |= last.is_some_and(|(other, _)| other == period || before.is_some());
         self.beside = [last, Some((period, free))];
     }
 

@@ -3,15 +3,14 @@
 //! Long because each phase has its own judgment, and all of them share the facts of the window.
 
 use super::before::Before;
-use super::counts::MIN_PARAMETER_BYTES;
 use super::groups::{self, Group};
 use super::outputs::Outputs;
 use super::stacks::{Fact, StackHints};
+use super::updates::Updates;
 use super::window::{MIN_BYTES, Window};
 use super::workspace::Workspaces;
 use super::{Category, Guess, Phase};
-use rustc_hash::{FxHashMap, FxHashSet};
-use vramscope_snapshot::{Events, StackId, StrId};
+use vramscope_snapshot::{Events, FrameId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
 
@@ -70,12 +69,10 @@ struct Judge<'a> {
     /// By stack.
     groups: Vec<Group>,
     workspaces: Workspaces,
-    /// Blocks that an optimizer allocates and keeps, by span and size.
-    replacements: FxHashMap<(usize, u64), u32>,
-    /// The most blocks of a stack and size that a whole update kept, and that the last one keeps.
-    kept_by_updates: FxHashMap<(StackId, u64), [u32; 2]>,
-    /// Spans and files of optimizers whose own function for it made states there.
-    makes_states: FxHashSet<(usize, StrId)>,
+    /// What optimizers keep.
+    updates: Updates,
+    /// The line of the last request that failed.
+    failed_at: Option<FrameId>,
     /// What forward passes put out.
     outputs: Outputs,
     before: Before,
@@ -106,13 +103,11 @@ pub(super) async fn verdicts(window: Window<'_>, budget: &mut Budget) -> Vec<Ver
         window,
         groups: groups::groups(window, budget).await,
         workspaces: Workspaces::new(window, budget).await,
-        replacements: FxHashMap::default(),
-        kept_by_updates: FxHashMap::default(),
-        makes_states: FxHashSet::default(),
+        updates: Updates::new(window, budget).await,
+        failed_at: window.trace.ooms.last().and_then(|oom| window.site_of_event(oom.event.0)),
         outputs: Outputs::new(window, budget).await,
         before: Before::new(window, budget).await,
     };
-    judge.find_replacements(budget).await;
     let mut verdicts = Vec::with_capacity(window.trace.blocks.len());
     for part in strides(window.trace.blocks.len()) {
         budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
@@ -122,36 +117,6 @@ pub(super) async fn verdicts(window: Window<'_>, budget: &mut Budget) -> Vec<Ver
 }
 
 impl Judge<'_> {
-    /// Finds the blocks that an optimizer allocates and keeps.
-    async fn find_replacements(&mut self, budget: &mut Budget) {
-        let window = self.window;
-        // The span of the last block of a stack and size.
-        let mut last_span: FxHashMap<(StackId, u64), usize> = FxHashMap::default();
-        let visit = |_, block: &Block, alloc| {
-            if window.phase(block) != Some(Phase::Optimizer) {
-                return;
-            }
-            let Some(span) = window.phases.span(alloc) else { return };
-            let end = window.phases.spans[span].end;
-            let makes_state =
-                window.stack(block).built_in_rule == Some(Category::OptimizerState);
-            if makes_state && block.bytes.0 >= MIN_PARAMETER_BYTES {
-                self.makes_states.extend(window.file(block).map(|file| (span, file)));
-            }
-            if window.free(block).is_none_or(|free| free >= end) {
-                *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
-                let key = (block.stack, block.bytes.0);
-                let [most, last] = self.kept_by_updates.entry(key).or_default();
-                if last_span.insert(key, span).is_some_and(|before| before != span) {
-                    *most = (*last).max(*most);
-                    *last = 0;
-                }
-                *last += 1;
-            }
-        };
-        window.each_alloc(COST_PER_BLOCK, budget, visit).await;
-    }
-
     fn block(&mut self, index: u32) -> Verdict {
         let window = self.window;
         let block = window.block(index);
@@ -258,9 +223,20 @@ impl Judge<'_> {
                 if is_kept { Category::Buffer } else { Category::Activation }
             }
             (None, _) if is_brief => Category::Temporary,
+            // No backward pass can need what the pass itself frees.
+            (None, Some(free)) if self.frees_itself(alloc, free) => Category::Temporary,
             _ => Category::Activation,
         };
         category.into()
+    }
+
+    /// Whether a forward pass frees a block that it allocated. What an exception drops does not
+    /// count: a graph may have held it.
+    fn frees_itself(&self, alloc: u32, free: u32) -> bool {
+        let Window { phases, trace, .. } = self.window;
+        let next = trace.ooms.partition_point(|oom| oom.event.0 < alloc);
+        let fails = trace.ooms.get(next).is_some_and(|oom| oom.event.0 < free);
+        !fails && phases.period_end(alloc).is_none_or(|end| free < end)
     }
 
     /// Judges a block that a backward pass allocated.
@@ -297,22 +273,14 @@ impl Judge<'_> {
             // The recording ends within the step. Other blocks of the call site show whether it
             // keeps its blocks. So does a function of the optimizer that makes all its states.
             None if end.is_none()
-                && (self.group(block).has_brief || self.makes_states_elsewhere(block, alloc)) =>
+                && (self.group(block).has_brief
+                    || self.updates.makes_states_elsewhere(self.window, block, alloc)) =>
             {
-                let key = (block.stack, block.bytes.0);
-                let [most, last] = self.kept_by_updates.get(&key).copied().unwrap_or_default();
-                // It keeps as many as in each step before: state that is replaced.
-                (1..=most).contains(&last)
+                self.updates.are_replaced(block)
             }
             None => true,
         };
         if is_state { Category::OptimizerState } else { Category::Temporary }
-    }
-
-    /// Whether the optimizer's own function for it made states in the span of an allocation.
-    fn makes_states_elsewhere(&self, block: &Block, alloc: u32) -> bool {
-        let key = self.window.phases.span(alloc).zip(self.window.file(block));
-        key.is_some_and(|key| self.makes_states.contains(&key))
     }
 
     /// Judges a block that the program itself allocated, outside of all phases.
@@ -426,7 +394,10 @@ impl Judge<'_> {
             {
                 Category::Activation
             }
-            (_, None) if !feeds && life.free.is_none() => Category::Activation,
+            // An operand of the request that failed: its line had no time to free it.
+            (_, None) if !feeds && life.free.is_none() && life.hints.site != self.failed_at => {
+                Category::Activation
+            }
             _ => Category::Temporary,
         }
     }
@@ -568,13 +539,8 @@ impl Judge<'_> {
             Some(Phase::Optimizer) => {
                 // An optimizer that replaces its state allocates a block of that size and keeps it.
                 let span = phases.span(free).unwrap_or_default();
-                match self.replacements.get_mut(&(span, block.bytes.0)) {
-                    Some(count) if *count > 0 => {
-                        *count -= 1;
-                        Category::OptimizerState.into()
-                    }
-                    _ => Category::Gradient.into(),
-                }
+                let is_replaced = self.updates.take_replacement(span, block.bytes.0);
+                if is_replaced { Category::OptimizerState } else { Category::Gradient }.into()
             }
             _ => Verdict::Preexisting,
         }

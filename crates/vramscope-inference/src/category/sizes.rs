@@ -2,7 +2,9 @@
 //! blocks that follow from it.
 
 use super::copies::{autocast_copies, judge_copies, model_copies};
-use super::counts::{Counts, JudgedBlocks, MIN_FROZEN_SIZES, MIN_MODEL_BLOCKS, MIN_PARAMETER_BYTES, parameters};
+use super::counts::{
+    Counts, JudgedBlocks, MIN_FROZEN_SIZES, MIN_MODEL_BLOCKS, MIN_PARAMETER_BYTES, parameters,
+};
 use super::life::Verdict;
 use super::lineage::Lineage;
 use super::phases::Phases;

@@ -20,8 +20,7 @@ impl Facts {
     pub(crate) async fn new(lives: &mut Lives, dims: Option<&Dims>, budget: &mut Budget) -> Self {
         budget.charge(lives.all.len() as u64).await;
         let results = lives.all.iter().filter(|life| {
-            matches!(life.phase, StepPhase::Forward | StepPhase::Evaluation)
-                && !life.is_of_model()
+            matches!(life.phase, StepPhase::Forward | StepPhase::Evaluation) && !life.is_of_model()
         });
         let largest = results.map(|life| life.bytes).max().unwrap_or(u64::MAX);
         for part in strides(lives.all.len()) {

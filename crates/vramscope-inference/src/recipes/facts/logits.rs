@@ -118,7 +118,7 @@ fn is_of_loss(lives: &Lives, facts: &Facts, first: &Life, end: f64) -> bool {
         |bytes: u64| bytes == first.bytes || bytes == first.bytes / 2 || bytes / 2 == first.bytes;
     let is_eager = later.iter().any(|life| has(life, Mark::MODULE_CALL));
     let is_of_loss = |life: &Life| alike(life.bytes) && has(life, Mark::CROSS_ENTROPY);
-    let may_train = facts.training().next().is_some()
-        || lives.failure.is_some() && facts.passes.len() <= 1;
+    let may_train =
+        facts.training().next().is_some() || lives.failure.is_some() && facts.passes.len() <= 1;
     !is_eager && may_train || later.iter().any(is_of_loss)
 }

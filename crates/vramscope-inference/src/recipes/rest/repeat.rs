@@ -224,10 +224,12 @@ pub(super) async fn optimizer(
             _ => true,
         };
         let spread = 0.9 / gradients.len().max(1) as f64;
-        lives.all.extend((0_u32..).zip(gradients.iter().filter(is_missing)).map(|(index, gradient)| {
-            let begin = at + 1.0 + spread * f64::from(index);
-            new(gradient, begin, at + 2.0, Category::Temporary)
-        }));
+        lives.all.extend((0_u32..).zip(gradients.iter().filter(is_missing)).map(
+            |(index, gradient)| {
+                let begin = at + 1.0 + spread * f64::from(index);
+                new(gradient, begin, at + 2.0, Category::Temporary)
+            },
+        ));
     }
     for life in &mut lives.all {
         if life.category == Category::Gradient && life.stays() {
