@@ -66,6 +66,7 @@ declined! {
     NoLogits = "no logits were found",
     NoUpcast = "the logits are not copied to 32 bits",
     NoMaps = "no softmax of attention is in the call stacks",
+    MapsKept = "the program keeps the maps of attention",
     NoStates = "the optimizer keeps no state",
     NoEvaluation = "no evaluation was found",
     NoGraph = "no evaluation keeps a graph",

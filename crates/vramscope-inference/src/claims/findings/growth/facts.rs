@@ -56,6 +56,8 @@ pub struct Growth {
     pub words: [&'static str; 2],
     /// Whether the blocks are caches of keys and values.
     pub is_cache: bool,
+    /// Whether the blocks are data from the host, without results or graphs: a store that fills.
+    pub is_data: bool,
     /// Whether gradients grow together with results from which they were made: they keep their
     /// graphs.
     pub keeps_graphs: bool,
@@ -80,6 +82,10 @@ pub(super) fn finding(
     let (bytes, rate) = (facts.total.0, facts.rate.0);
     let mut found = cx.found(FindingKind::Growth, what, bytes, bytes, events);
     if facts.are_training() {
+        // A replay buffer has a bound, and is full in the end.
+        if facts.is_data {
+            found.severity = Severity::Medium;
+        }
         return found.with(facts);
     }
     // A server can keep the caches of its sessions on purpose, but not for long at this rate.

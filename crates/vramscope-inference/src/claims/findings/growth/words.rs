@@ -48,6 +48,11 @@ impl Claim for Growth {
             None if self.is_queue => {
                 "more comes than goes, as in a queue without a bound".to_owned()
             }
+            None if self.is_data => {
+                "it is data that fills a store; a store with a bound, as a replay buffer, stops \
+                 growing when it is full"
+                    .to_owned()
+            }
             None if self.sites > 1 => {
                 format!("{} grow in the same steps", counted(self.sites, "call site"))
             }
@@ -243,6 +248,9 @@ impl Growth {
         };
         let what = if self.is_model_state {
             " It is more than one set of gradients or optimizer state for this model."
+        } else if self.is_data {
+            " It is data that fills a store. A store with a bound, as a replay buffer, stops \
+             growing when it is full."
         } else {
             ""
         };
@@ -273,6 +281,10 @@ impl Growth {
     /// What to do about tensors that stay. Other words name a known holder.
     fn action(&self, scene: &Scene<'_>) -> &'static str {
         match (self.is_model_state, self.is_queue, scene.is_held) {
+            _ if self.is_data => {
+                "Check the bound of what stores this data: all of it must fit. Else keep it on the \
+                 CPU, and move what a step uses to the GPU."
+            }
             (true, _, true) => "",
             (true, _, false) => {
                 "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
