@@ -3,8 +3,8 @@
 use crate::memory::{MIB, Memory, mib};
 use serde_json::{Value, json};
 use vramscope_inference::{
-    Aftermath, Basis, Category, CostlySetting, Facts, Finding, FindingKind, OomStory, Returned,
-    Severity, Verdict,
+    Aftermath, Basis, CostlySetting, Facts, Finding, FindingKind, OomStory, Returned, Severity,
+    Verdict,
 };
 use vramscope_units::Bytes;
 

@@ -90,6 +90,11 @@ pub(super) async fn held_too_long(
     found
 }
 
+/// Whether the peak is hardly lower without what a finding is about.
+fn is_nothing(cx: Evidence<'_>, saving: u64) -> bool {
+    saving.saturating_mul(1000) < cx.peak()
+}
+
 /// Leaves out the blocks of findings.
 fn forget(live: &mut Vec<Live<'_>>, found: &[Found<HeldTooLong>]) {
     let named: FxHashSet<StackId> =
@@ -211,6 +216,9 @@ async fn of_earlier_step(
         }
     }
     let Saving { bytes: cost, .. } = saving(cx, &cuts, budget).await;
+    if is_nothing(cx, cost) {
+        return None;
+    }
     let largest = old.first()?.block;
     let until = largest.free_requested();
     let facts = HeldTooLong::LastStep {
@@ -325,6 +333,9 @@ async fn variables(
             }));
         }
         let Saving { bytes: cost, .. } = saving(cx, &cuts, budget).await;
+        if is_nothing(cx, cost) {
+            continue;
+        }
         let facts = HeldTooLong::Variable {
             results: old.len() + 1,
             until,

@@ -232,23 +232,20 @@ impl Leak {
     /// tenth of the bytes at least. A leaf that is no parameter has a gradient, too.
     fn keeps_graphs(&self, cx: Evidence<'_>, parameters: &FxHashMap<u64, usize>) -> bool {
         let (mut gradients, mut results, mut all) = (0, 0, 0);
-        let (mut count, mut sizes) = (0, FxHashSet::default());
+        let mut sizes: FxHashSet<u64> = FxHashSet::default();
         for &i in self.candidates.iter().flat_map(|c| &c.blocks) {
             let bytes = cx.trace.blocks[i as usize].bytes.0;
             all += bytes;
             if cx.categories.get(i).category == Category::Gradient {
                 gradients += bytes;
-                if parameters.contains_key(&bytes) {
-                    count += 1;
-                    sizes.insert(bytes);
-                }
+                sizes.extend(parameters.contains_key(&bytes).then_some(bytes));
             } else if cx.is_result(i) {
                 results += bytes;
             }
         }
-        let of_sizes: usize = sizes.iter().map(|size| parameters[size]).sum();
-        // All parameters of a size get their gradients in one backward pass.
-        let is_of_model = count > 0 && count * 2 >= of_sizes * self.steps.len();
+        // A backward pass makes gradients of all parameters.
+        let of_model: u64 = sizes.iter().map(|size| size * parameters[size] as u64).sum();
+        let is_of_model = of_model > 0 && all * 10 >= of_model * 9 * self.steps.len() as u64;
         let is_kept = self.kind == GrowthKind::Kept && is_of_model;
         is_kept && gradients * 10 >= all && results * 10 >= all
     }

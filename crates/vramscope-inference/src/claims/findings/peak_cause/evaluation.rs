@@ -6,7 +6,7 @@ use crate::claims::found::Found;
 use crate::claims::severity::Severity;
 use crate::evidence::Evidence;
 use crate::evidence::Materiality;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
@@ -57,15 +57,18 @@ pub(in crate::claims::findings) async fn evaluation(
             *bytes = bytes.saturating_sub(block.bytes.0);
         }
     }
-    let kept: Vec<&Block> = live_at_peak(cx, budget)
-        .await
-        .into_iter()
-        .map(|(_, block)| block)
-        .filter(|block| block.enters > span.begin)
-        // A layer's results are gone before the evaluation is.
-        .filter(|block| block.leaves >= span.end || is_replaced(cx, block))
-        .filter(|block| grew.get(&block.stack).is_some_and(|most| most.1 >= MIN_TIMES))
-        .collect();
+    let live = live_at_peak(cx, budget).await;
+    let mut kept: Vec<&Block> =
+        live.into_iter().map(|(_, block)| block).filter(|b| b.enters > span.begin).collect();
+    // What a layer makes lives for a small part of its batch.
+    let whole = u64::from(span.end - span.begin);
+    let is_kept = |block: &&&Block| {
+        let times = grew.get(&block.stack).map_or(0, |most| most.1);
+        let lives = u64::from(block.leaves - block.enters);
+        times >= MIN_TIMES && lives * 2 * times as u64 >= whole
+    };
+    let stacks: FxHashSet<StackId> = kept.iter().filter(is_kept).map(|b| b.stack).collect();
+    kept.retain(|block| stacks.contains(&block.stack));
     let bytes: u64 = kept.iter().map(|block| block.bytes.0).sum();
     if !MATTERS.is_met(bytes, total) {
         return None;
@@ -77,11 +80,4 @@ pub(in crate::claims::findings) async fn evaluation(
     let mut finding = found(cx, "evaluation", bytes, &kept, facts);
     finding.common.severity = severity;
     Some(finding)
-}
-
-/// Whether the next block of a call stack is larger, and made while this one lives.
-fn is_replaced(cx: Evidence<'_>, block: &Block) -> bool {
-    let from = cx.trace.blocks.partition_point(|other| other.enters <= block.enters);
-    let mut next = cx.trace.blocks[from..].iter().take_while(|next| next.enters < block.leaves);
-    next.any(|next| next.stack == block.stack && next.bytes > block.bytes)
 }
