@@ -4,7 +4,7 @@
 //! from the run, into the same memory. Deaths are not sorted anew: those that no recipe moved are
 //! in the run's order.
 
-use super::lives::Lives;
+use super::lives::{Life, Lives};
 use super::order::{NEW, Order};
 use super::replay::ChangedRun;
 use super::settle::{settle, time_key};
@@ -22,6 +22,12 @@ pub struct Arena<'a> {
     /// The index in the run's blocks of each changed one; [`NEW`] for those that recipes added.
     origin: Vec<u32>,
     order: Order,
+}
+
+/// Whether no block has two readings.
+pub(super) async fn is_sure(lives: &[Life], budget: &mut Budget) -> bool {
+    budget.charge(lives.len() as u64 / 8).await;
+    lives.iter().all(|life| life.other == 1.0)
 }
 
 impl<'a> Arena<'a> {
@@ -42,7 +48,8 @@ impl<'a> Arena<'a> {
     ) -> Result<ChangedRun<'_>, Declined> {
         let run = self.run;
         if recipes.is_empty() {
-            return Ok(ChangedRun::new(run, &run.lives.all, &run.order, Vec::new(), recipes));
+            let all = &run.lives.all;
+            return Ok(ChangedRun::new(run, all, &run.order, Vec::new(), recipes, run.is_sure));
         }
         let lives = match &mut self.lives {
             Some(lives) => lives,
@@ -64,6 +71,7 @@ impl<'a> Arena<'a> {
             settle(&mut lives.all, origin, |life| time_key(life.begin), budget).await;
         }
         self.order.change((&run.lives.all, &run.order), &lives.all, &self.origin, budget).await;
-        Ok(ChangedRun::new(run, &lives.all, &self.order, applied, recipes))
+        let is_sure = is_sure(&lives.all, budget).await;
+        Ok(ChangedRun::new(run, &lives.all, &self.order, applied, recipes, is_sure))
     }
 }

@@ -3,6 +3,7 @@
 //! Times are events of the recording with fractions, so that a recipe can put a block between two
 //! events. A block from before the window is born at -1. One that lives on dies at infinity.
 
+use super::scaled;
 use super::settle::{settle, time_key};
 use crate::category::Category;
 use crate::evidence::Evidence;
@@ -46,6 +47,9 @@ pub(crate) struct Life {
     pub(crate) is_new: bool,
     /// A copy of a weight in 16 bits, which does not grow with tokens.
     pub(crate) is_weight_copy: bool,
+    /// What the file shows has two readings: with the other one the block is this many times as
+    /// large. 1 for a block that has one reading.
+    pub(crate) other: f32,
 }
 
 impl Life {
@@ -67,6 +71,11 @@ impl Life {
     /// Whether it lives to the end of the run.
     pub(crate) fn stays(&self) -> bool {
         self.end == f64::INFINITY
+    }
+
+    /// The bytes with the other reading.
+    pub(crate) fn other_bytes(&self) -> u64 {
+        scaled(self.bytes, self.other.into())
     }
 
     /// Whether the category is one of things that outlive a step.
@@ -139,6 +148,7 @@ impl Lives {
                 dead: dead(index),
                 is_new: false,
                 is_weight_copy: false,
+                other: 1.0,
             });
         };
         cx.trace.each_block(8, budget, visit).await;

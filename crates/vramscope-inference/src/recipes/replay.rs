@@ -30,6 +30,12 @@ pub struct ChangedRun<'a> {
     reserved_permille: [u64; 2],
     /// Whether blocks move in time.
     moves: bool,
+    /// The measured error of the peak, in percent.
+    error_percent: Option<f64>,
+    /// Whether no block has two readings.
+    is_sure: bool,
+    /// Whether blocks have the size of their other reading.
+    is_other: bool,
 }
 
 /// Whether a changed program goes through.
@@ -40,7 +46,7 @@ pub struct ChangedRun<'a> {
 pub enum Outcome {
     /// With a margin of at least the measured error.
     Fits,
-    /// Within that margin: too close to tell.
+    /// Within that margin, or with one of two readings of the file: too close to tell.
     FitsBarely,
     /// A request fails.
     Short,
@@ -53,6 +59,11 @@ pub enum Outcome {
 pub struct ChangedAnswer {
     /// The peak of `active_bytes`.
     pub active_peak: u64,
+    /// Where that lies: within the measured error, and over the readings of the file.
+    pub active_range: [u64; 2],
+    /// The measured error of the peak, in percent. `None` if it was not measured, if no training
+    /// pass was seen, and where readings of the file disagree by more.
+    pub error_percent: Option<f64>,
     /// The phase and step of that peak. Step 0 is the first.
     pub peak_in: (StepPhase, u32),
     /// The peak of `reserved_bytes`: with the memory that was given if the run goes through, else
@@ -151,6 +162,7 @@ impl<'a> ChangedRun<'a> {
         order: &'a Order,
         applied: Vec<Applied>,
         recipes: &[Recipe],
+        is_sure: bool,
     ) -> Self {
         let rest = run.rest;
         let moves = recipes.iter().any(|recipe| recipe.change.moves_blocks);
@@ -178,7 +190,20 @@ impl<'a> ChangedRun<'a> {
                 (false, false) => [0; 2],
             },
             moves,
+            error_percent: Recipe::error_percent(recipes)
+                .filter(|_| run.facts.training().next().is_some()),
+            is_sure,
+            is_other: false,
         }
+    }
+
+    /// The run with the other reading of its blocks; `None` if all have one.
+    fn other(&self) -> Option<Self> {
+        (!self.is_sure).then(|| Self { is_other: true, ..self.clone() })
+    }
+
+    fn bytes(&self, life: &Life) -> u64 {
+        if self.is_other { life.other_bytes() } else { life.bytes }
     }
 
     fn calls(&self) -> Calls<'a> {
@@ -189,7 +214,7 @@ impl<'a> ChangedRun<'a> {
     /// most as high.
     pub async fn active_peak(&self, settings: &Settings, budget: &mut Budget) -> u64 {
         let (mut active, mut peak) = (0_u64, 0_u64);
-        let bytes = |block: u32| settings.round(self.lives[block as usize].bytes);
+        let bytes = |block: u32| settings.round(self.bytes(&self.lives[block as usize]));
         for (at, (_, what)) in self.calls().enumerate() {
             if at.is_multiple_of(STRIDE) {
                 budget.charge(2 * STRIDE as u64).await;
@@ -234,8 +259,12 @@ impl<'a> ChangedRun<'a> {
         let [below, above] = self.reserved_permille;
         let low = (range[0] - range[0] / 1000 * below).max(free.active_peak);
         range = [low, range[1].saturating_add(range[1] / 1000 * above)];
+        let (active_range, error_percent) =
+            self.active_range(free.active_peak, settings, budget).await;
         let mut answer = ChangedAnswer {
             active_peak: free.active_peak,
+            active_range,
+            error_percent,
             peak_in: self.place(free.peak_at),
             reserved_peak: free.reserved_peak,
             reserved_range: range,
@@ -248,6 +277,27 @@ impl<'a> ChangedRun<'a> {
             self.judge(&mut answer, settings, available, budget).await;
         }
         answer
+    }
+
+    /// Where the peak of `active_bytes` lies, and its error in percent.
+    async fn active_range(
+        &self,
+        peak: u64,
+        settings: &Settings,
+        budget: &mut Budget,
+    ) -> ([u64; 2], Option<f64>) {
+        let mut range = [peak; 2];
+        let percent = self.error_percent.unwrap_or(0.0);
+        let error = |peak: u64| (peak as f64 * percent / 100.0) as u64;
+        let mut is_within = true;
+        if let Some(other) = self.other() {
+            let peak_of_other = other.replayed_active_peak(settings, budget).await;
+            range = [peak.min(peak_of_other), peak.max(peak_of_other)];
+            is_within = peak.abs_diff(peak_of_other) <= error(peak);
+        }
+        let [low, high] = range;
+        let range = [low - error(low), high.saturating_add(error(high))];
+        (range, self.error_percent.filter(|_| is_within))
     }
 
     /// The margin in percent. With other settings each block lies elsewhere, so a changed program
@@ -309,10 +359,12 @@ impl<'a> ChangedRun<'a> {
             answer.reserved_range = [low.min(peak), high.max(peak)];
         }
         answer.fails_in = exact.fails_at.map(|at| self.place(at));
+        let less = available - available / 100 * self.margin(settings);
         let fits = if exact.fails_at.is_some() {
-            Outcome::Short
+            // The order of moved requests is not known: gaps alone are no reason.
+            let has_room = self.moves && answer.active_peak <= less;
+            if has_room { Outcome::FitsBarely } else { Outcome::Short }
         } else {
-            let less = available - available / 100 * self.margin(settings);
             let close = self.replay(settings, Some(less), order, budget).await;
             match close.fails_at {
                 _ if self.rest == Rest::Unknown => Outcome::Unknown,
@@ -321,6 +373,18 @@ impl<'a> ChangedRun<'a> {
             }
         };
         answer.fits = Some(fits);
+        if let Some(other) = self.other() {
+            let order = AddressOrder::Ascending;
+            let fails = other.replay(settings, Some(available), order, budget).await.fails_at;
+            let disagrees = match fits {
+                Outcome::Fits => fails.is_some(),
+                Outcome::Short => fails.is_none(),
+                Outcome::FitsBarely | Outcome::Unknown => false,
+            };
+            if disagrees {
+                answer.fits = Some(Outcome::FitsBarely);
+            }
+        }
     }
 
     /// The phase and step at a time.
@@ -357,8 +421,9 @@ impl<'a> ChangedRun<'a> {
                 What::Return(Return::Everything) => allocator.empty_cache(&mut ()),
                 What::Return(Return::Pool(pool)) => allocator.release_pool(pool, &mut ()),
                 What::Malloc(block) => {
-                    let Life { bytes, stream, pool, .. } = self.lives[block as usize];
-                    let request = Request { bytes, stream, pool };
+                    let life = &self.lives[block as usize];
+                    let Life { stream, pool, .. } = *life;
+                    let request = Request { bytes: self.bytes(life), stream, pool };
                     let Ok(id) = allocator.malloc(request, &mut ()) else {
                         replayed.fails_at = Some(at);
                         return replayed.with(&allocator);

@@ -291,6 +291,7 @@ fn fixes(record: &FindingRecord) -> Vec<FixRow> {
 fn cost(fix: &Fix) -> String {
     let covers = match fix.covers {
         Covers::Run => None,
+        Covers::Steps => Some("the steps seen"),
         Covers::Step => Some("this step"),
         Covers::Request => Some("this request only"),
     };

@@ -274,13 +274,15 @@ impl<'a> Trial<'a> {
         if candidate.settings.is_none() && is_small && !words::is_tried(candidate) {
             return None;
         }
-        let known = Known { candidate, settings, saving, rest: self.editable.rest };
+        let rest = self.editable.rest;
+        let known = Known { candidate, settings, saving, rest, error_percent: None };
         if active > self.at_most && !words::is_tried(candidate) {
             let short = active - self.at_most;
             return Some(known.fix(self.target, &run.applied, Outcome::Short, active, Some(short)));
         }
         let answer = run.answer(settings, Some(self.available), budget).await;
-        let known = Known { saving: self.replayed.saturating_sub(answer.active_peak), ..known };
+        let saving = self.replayed.saturating_sub(answer.active_peak);
+        let known = Known { saving, error_percent: answer.error_percent, ..known };
         let is_of_request = candidate.recipes.iter().any(|recipe| recipe.change.is_of_request);
         let outcome = match answer.fits {
             Some(Outcome::Unknown) if is_of_request => Outcome::Fits,
@@ -306,6 +308,7 @@ struct Known<'a> {
     settings: &'a AllocatorSettings,
     saving: u64,
     rest: Rest,
+    error_percent: Option<f64>,
 }
 
 impl Known<'_> {
@@ -338,7 +341,7 @@ impl Known<'_> {
             saving_bytes: Bytes(self.saving),
             cost: self.candidate.cost,
             covers: Covers::of(self.rest),
-            error_percent: Recipe::error_percent(recipes),
+            error_percent: self.error_percent,
             site: applied.iter().find_map(|one| words::site(target, one)),
         }
     }

@@ -33,6 +33,7 @@ pub(super) fn scale(
     let mut changed = 0;
     for life in &mut lives.all {
         if facts.grows(life) && is_wanted(life) {
+            life.other *= facts.other_if_scaled(life, factor);
             life.bytes = scaled(life.bytes, factor);
             changed += 1;
         }

@@ -63,8 +63,13 @@ fn of_parts(parts: &[StepPart]) -> Vec<Span> {
     let has_steps = parts.iter().any(|part| part.step.is_some());
     let has_passes = parts.iter().any(|part| part.phase == StepPhase::Forward);
     let only = (!has_steps && has_passes).then_some(0);
+    // An evaluation after the last step is a step of its own.
+    let last = parts.iter().rev().find_map(|part| Some((part.end, part.step? + 1)));
+    let is_evaluation = |part: &StepPart| part.phase == StepPhase::Evaluation;
+    let tail = last.filter(|last| parts.iter().any(|p| p.begin >= last.0 && is_evaluation(p)));
     for part in parts {
-        let Some(step) = part.step.or(only) else { continue };
+        let after = tail.filter(|tail| part.begin >= tail.0).map(|tail| tail.1);
+        let Some(step) = part.step.or(only).or(after) else { continue };
         let is_first = last_step != Some(step);
         last_step = Some(step);
         let belongs_before = is_first && part.phase == StepPhase::Optimizer;
