@@ -6,9 +6,10 @@
 
 use super::lives::{Life, Lives};
 use super::order::{NEW, Order};
-use super::replay::ChangedRun;
+use super::replay::{ChangedRun, at_peak};
 use super::settle::{settle, time_key};
 use super::{Declined, Editable};
+use crate::category::Category;
 use crate::claims::changes::Recipe;
 use crate::evidence::Evidence;
 use vramscope_trace::slicing::{Budget, strides};
@@ -23,6 +24,12 @@ pub struct Arena<'a> {
     origin: Vec<u32>,
     order: Order,
 }
+
+/// A peak that changes by less with the inputs does not grow with them, in permille.
+const UNCHANGED_PERMILLE: u64 = 5;
+
+/// Activations that are a larger part of the peak should grow with the inputs, in percent.
+const MIN_ACTIVATIONS_PERCENT: u64 = 10;
 
 /// Whether no block has two readings.
 pub(super) async fn is_sure(lives: &[Life], budget: &mut Budget) -> bool {
@@ -71,6 +78,16 @@ impl<'a> Arena<'a> {
             settle(&mut lives.all, origin, |life| time_key(life.begin), budget).await;
         }
         self.order.change((&run.lives.all, &run.order), &lives.all, &self.origin, budget).await;
+        if recipes.iter().any(|recipe| recipe.change.scales_passes) {
+            let before = at_peak(&run.lives.all, &run.order, budget).await;
+            let after = at_peak(&lives.all, &self.order, budget).await;
+            let [was, is] = [before, after].map(|of| of.iter().sum::<u64>());
+            let activations = before[Category::Activation as usize];
+            let is_unchanged = was.abs_diff(is) <= was / 1000 * UNCHANGED_PERMILLE;
+            if is_unchanged && activations > was / 100 * MIN_ACTIVATIONS_PERCENT {
+                return Err(Declined::NotOfInputs);
+            }
+        }
         let is_sure = is_sure(&lives.all, budget).await;
         Ok(ChangedRun::new(run, &lives.all, &self.order, applied, recipes, is_sure))
     }

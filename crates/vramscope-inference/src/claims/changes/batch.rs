@@ -11,6 +11,7 @@ pub(super) static BATCH: Change = Change {
     cost: Cost::Batch,
     tries: |offer| offer.earlier_batch.into_iter().chain([0.75, 0.5]).map(Value::Factor).collect(),
     is_smaller_batch: true,
+    scales_passes: true,
     apply: |lives, facts, value, _| scale(lives, facts, value.factor(), |_| true),
     compare: |_, a, b| compare(a, b, false),
     line: Line::Training,

@@ -10,6 +10,7 @@ pub(super) static SEQUENCE: Change = Change {
     does: "what grows with tokens is K times as large, and attention maps grow with the square",
     error_percent: Some(2.0),
     cost: Cost::Batch,
+    scales_passes: true,
     apply: |lives, facts, value, _| sequence(lives, facts, value.factor()),
     compare: |_, a, b| compare(a, b, true),
     line: Line::Training,

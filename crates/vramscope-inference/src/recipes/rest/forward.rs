@@ -44,9 +44,9 @@ pub(super) async fn complete(
     if pieces.len() > layers || !is_alike {
         return None;
     }
-    let runs_in_piece = blocks.last().is_some_and(|&last| {
-        site.position(lives, lives.frames(&lives.all[last])).is_some()
-    });
+    let runs_in_piece = blocks
+        .last()
+        .is_some_and(|&last| site.position(lives, lives.frames(&lives.all[last])).is_some());
     let cut_off = pieces.len() < layers || runs_in_piece;
     let whole = if cut_off { &pieces[..pieces.len() - 1] } else { &pieces[..] };
     let unit = whole.last()?;
