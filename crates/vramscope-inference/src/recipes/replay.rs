@@ -32,12 +32,18 @@ pub struct ChangedRun<'a> {
     reserved_permille: [u64; 2],
     /// Whether blocks move in time.
     moves: bool,
-    /// The measured error of the peak, in percent.
-    error_percent: Option<f64>,
-    /// Whether no block has two readings.
-    is_sure: bool,
-    /// Whether blocks have the size of their other reading.
-    is_other: bool,
+    /// The measured error of the peak in percent, and whether it counts: a training pass was seen.
+    error_percent: (Option<f64>, bool),
+    reading: Reading,
+}
+
+/// Which sizes blocks have, where the file can be read in two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// No block has two.
+    Only,
+    First,
+    Other,
 }
 
 /// Whether a changed program goes through.
@@ -192,20 +198,19 @@ impl<'a> ChangedRun<'a> {
                 (false, false) => [0; 2],
             },
             moves,
-            error_percent: Recipe::error_percent(recipes)
-                .filter(|_| run.facts.training().next().is_some()),
-            is_sure,
-            is_other: false,
+            error_percent: (Recipe::error_percent(recipes), run.facts.training().next().is_some()),
+            reading: if is_sure { Reading::Only } else { Reading::First },
         }
     }
 
     /// The run with the other reading of its blocks; `None` if all have one.
     fn other(&self) -> Option<Self> {
-        (!self.is_sure).then(|| Self { is_other: true, ..self.clone() })
+        let has_other = self.reading == Reading::First;
+        has_other.then(|| Self { reading: Reading::Other, ..self.clone() })
     }
 
     fn bytes(&self, life: &Life) -> u64 {
-        if self.is_other { life.other_bytes() } else { life.bytes }
+        if self.reading == Reading::Other { life.other_bytes() } else { life.bytes }
     }
 
     fn calls(&self) -> Calls<'a> {

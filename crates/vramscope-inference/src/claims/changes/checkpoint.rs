@@ -2,7 +2,7 @@
 
 use super::del::places;
 use super::prelude::*;
-use crate::evidence::checkpoint;
+use crate::evidence::{checkpoint, evaluation};
 use crate::recipes::facts::{Site, pieces, repeated_sites, with_stack};
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
@@ -117,6 +117,8 @@ pub(super) fn checkpoint(
     every: usize,
 ) -> Result<Applied, Declined> {
     let (mut new, mut changed) = (Vec::new(), 0);
+    let all = evaluation::evaluations(lives, facts);
+    let evaluations: Vec<f64> = all.iter().map(|of| of.pass.begin).collect();
     for pass in &facts.passes {
         let blocks: Vec<usize> =
             lives.born(pass.begin, pass.end).filter(|&index| !lives.all[index].is_new).collect();
@@ -132,7 +134,7 @@ pub(super) fn checkpoint(
             for piece in stacks.iter().flat_map(|stack| stack.iter().step_by(every)) {
                 if pass.backward.is_some() {
                     recompute(lives, &blocks, pass, piece, &mut new);
-                } else if !is_of_package(lives, site) {
+                } else if !(is_of_package(lives, site) && evaluations.contains(&pass.begin)) {
                     evaluate(lives, &blocks, piece);
                 }
                 count += 1;

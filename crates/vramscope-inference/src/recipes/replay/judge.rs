@@ -14,7 +14,8 @@ impl ChangedRun<'_> {
         budget: &mut Budget,
     ) -> ([u64; 2], Option<f64>) {
         let mut range = [peak; 2];
-        let percent = self.error_percent.unwrap_or(0.0);
+        let (measured, counts) = self.error_percent;
+        let percent = measured.unwrap_or(0.0);
         let error = |peak: u64| (peak as f64 * percent / 100.0) as u64;
         let mut is_within = true;
         if let Some(other) = self.other() {
@@ -24,7 +25,7 @@ impl ChangedRun<'_> {
         }
         let [low, high] = range;
         let range = [low - error(low), high.saturating_add(error(high))];
-        (range, self.error_percent.filter(|_| is_within))
+        (range, measured.filter(|_| is_within && counts))
     }
 
     /// The margin in percent. With other settings each block lies elsewhere, so a changed program
@@ -42,8 +43,14 @@ impl ChangedRun<'_> {
     pub async fn fits(&self, settings: &Settings, available: u64, budget: &mut Budget) -> bool {
         let less = available - available / 100 * self.margin(settings);
         let order = AddressOrder::Ascending;
-        self.active_peak(settings, budget).await <= less
-            && self.replay(settings, Some(less), order, budget).await.fails_at.is_none()
+        let goes = self.active_peak(settings, budget).await <= less
+            && self.replay(settings, Some(less), order, budget).await.fails_at.is_none();
+        match self.other().filter(|_| goes) {
+            Some(other) => {
+                other.replay(settings, Some(available), order, budget).await.fails_at.is_none()
+            }
+            None => goes,
+        }
     }
 
     /// The memory with which the run goes through, to about a sixty-fourth of what addresses and
