@@ -275,7 +275,8 @@ impl<'a> Trial<'a> {
             return None;
         }
         let rest = self.editable.rest;
-        let known = Known { candidate, settings, saving, rest, error_percent: None };
+        let error_percent = run.error_percent();
+        let known = Known { candidate, settings, saving, rest, error_percent };
         if active > self.at_most && !words::is_tried(candidate) {
             let short = active - self.at_most;
             return Some(known.fix(self.target, &run.applied, Outcome::Short, active, Some(short)));

@@ -45,7 +45,8 @@ impl Passes {
     ) -> Boxed<'a, Self> {
         Box::pin(async move {
             let parts = StepPhases::parts(trace, categories, steps, budget).await;
-            let mut spans = of_parts(&parts);
+            let is_whole = failure(snapshot, trace).is_none();
+            let mut spans = of_parts(&parts, is_whole);
             if spans.is_empty() {
                 budget.charge(trace.blocks.len() as u64).await;
                 spans = of_inputs(snapshot, trace, categories);
@@ -56,16 +57,17 @@ impl Passes {
     }
 }
 
-/// The parts in steps. What the optimizer does at the begin of a step belongs to the one before.
-fn of_parts(parts: &[StepPart]) -> Vec<Span> {
+/// The parts in steps. What the optimizer does at the begin of a step belongs to the one before. An
+/// evaluation after the last step is a step of its own, unless the run failed in it.
+fn of_parts(parts: &[StepPart], is_whole: bool) -> Vec<Span> {
     let mut spans = Vec::with_capacity(parts.len());
     let mut last_step = None;
     let has_steps = parts.iter().any(|part| part.step.is_some());
     let has_passes = parts.iter().any(|part| part.phase == StepPhase::Forward);
     let only = (!has_steps && has_passes).then_some(0);
-    // An evaluation after the last step is a step of its own.
     let last = parts.iter().rev().find_map(|part| Some((part.end, part.step? + 1)));
     let is_evaluation = |part: &StepPart| part.phase == StepPhase::Evaluation;
+    let last = last.filter(|_| is_whole);
     let tail = last.filter(|last| parts.iter().any(|p| p.begin >= last.0 && is_evaluation(p)));
     for part in parts {
         let after = tail.filter(|tail| part.begin >= tail.0).map(|tail| tail.1);

@@ -12,6 +12,7 @@ pub(crate) use pieces::{Site, model_blocks, pieces, repeated_sites, with_stack};
 
 use super::lives::{Life, Lives};
 use crate::category::Category;
+use crate::evidence::marks::Mark;
 pub(crate) use crate::evidence::passes::Pass;
 use crate::step_phases::StepPhase;
 use rustc_hash::FxHashSet;
@@ -114,13 +115,17 @@ impl Facts {
         true
     }
 
-    /// Whether a training pass has an input beside its tokens that is larger than they are: images,
-    /// or frames of sound.
+    /// Whether a training pass has an input beside its tokens that is larger than they are, and
+    /// convolutions: images, or frames of sound.
     pub(crate) fn has_other_input(&self, lives: &Lives) -> bool {
         let tokens = self.tokens.unwrap_or(0);
         let of_tokens = WIDEST_NUMBER * (tokens + tokens / SHORTEST_TEXT);
-        let mut inputs = self.typical().into_iter().flat_map(|pass| &pass.inputs);
-        inputs.any(|&index| lives.all.get(index as usize).is_some_and(|of| of.bytes > of_tokens))
+        let is_other = |of: &Life| of.bytes > of_tokens;
+        self.typical().is_some_and(|pass| {
+            let mut inputs = pass.inputs.iter().filter_map(|&at| lives.all.get(at as usize));
+            let mut made = lives.all[lives.born(pass.begin, pass.end)].iter();
+            inputs.any(is_other) && made.any(|life| lives.mark(life).has(Mark::CONVOLUTION))
+        })
     }
 
     /// [`Life::other`] of a block that a change makes `factor` times as large: a kernel's workspace

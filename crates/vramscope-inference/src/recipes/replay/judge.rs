@@ -1,11 +1,18 @@
 //! Whether a changed run goes through, and how sure that is.
 
-use super::{ChangedAnswer, ChangedRun, MARGIN_OF_MOVES, Outcome};
+use super::{ChangedAnswer, ChangedRun, MARGIN_OF_MOVES, Outcome, Reading};
 use crate::recipes::Rest;
 use vramscope_allocator::{AddressOrder, Settings};
 use vramscope_trace::slicing::Budget;
 
 impl ChangedRun<'_> {
+    /// The measured error of the peak in percent, before a replay. `None` if it was not measured,
+    /// if no training pass was seen, and if the file has two readings.
+    pub fn error_percent(&self) -> Option<f64> {
+        let (measured, counts) = self.error_percent;
+        measured.filter(|_| counts && self.reading == Reading::Only)
+    }
+
     /// Where the peak of `active_bytes` lies, and its error in percent.
     pub(super) async fn active_range(
         &self,
