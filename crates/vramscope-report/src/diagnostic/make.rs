@@ -290,8 +290,8 @@ fn fixes(record: &FindingRecord) -> Vec<FixRow> {
 /// What a change costs, and what the replay covers.
 fn cost(fix: &Fix) -> String {
     let covers = match fix.covers {
-        Covers::Run => None,
-        Covers::Steps => Some("the steps seen"),
+        // A note says it of all.
+        Covers::Run | Covers::Steps => None,
         Covers::Step => Some("this step"),
         Covers::Request => Some("this request only"),
     };
@@ -377,7 +377,12 @@ fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
     // The cure of a part of the peak, of a run that could not be replayed with it.
     let is_measured = |fix: &Fix| fix.outcome != Outcome::Unknown;
-    let replayed = if diagnosis.savings.iter().all(is_measured) {
+    let are_steps = |fix: &Fix| fix.covers == Covers::Steps;
+    let mut all = diagnosis.findings.iter().flat_map(|entry| &entry.record.fixes);
+    let replayed = if all.any(are_steps) {
+        "each change was replayed over steps like those seen, without an evaluation or longer \
+         inputs that the file lacks; ± is its measured error"
+    } else if diagnosis.savings.iter().all(is_measured) {
         "each change was replayed over the run; ± is its measured error"
     } else {
         "changes with ± were replayed over the run; the others save at most this"
