@@ -78,7 +78,7 @@ impl<'a> Arena<'a> {
             settle(&mut lives.all, origin, |life| time_key(life.begin), budget).await;
         }
         self.order.change((&run.lives.all, &run.order), &lives.all, &self.origin, budget).await;
-        if recipes.iter().any(|recipe| recipe.scales_passes()) {
+        if recipes.iter().any(Recipe::scales_passes) {
             let before = at_peak(&run.lives.all, &run.order, budget).await;
             let after = at_peak(&lives.all, &self.order, budget).await;
             let [was, is] = [before, after].map(|of| of.iter().sum::<u64>());
