@@ -4,7 +4,7 @@
 //! from the run, into the same memory. Deaths are not sorted anew: those that no recipe moved are
 //! in the run's order.
 
-use super::lives::{Life, Lives};
+use super::lives::Lives;
 use super::order::{NEW, Order};
 use super::replay::{ChangedRun, at_peak};
 use super::settle::{settle, time_key};
@@ -30,12 +30,6 @@ const UNCHANGED_PERMILLE: u64 = 5;
 
 /// Activations that are a larger part of the peak should grow with the inputs, in percent.
 const MIN_ACTIVATIONS_PERCENT: u64 = 10;
-
-/// Whether no block has two readings.
-pub(super) async fn is_sure(lives: &[Life], budget: &mut Budget) -> bool {
-    budget.charge(lives.len() as u64 / 8).await;
-    lives.iter().all(|life| life.other == 1.0)
-}
 
 impl<'a> Arena<'a> {
     /// An arena without a change.
@@ -88,7 +82,7 @@ impl<'a> Arena<'a> {
                 return Err(Declined::NotOfInputs);
             }
         }
-        let is_sure = is_sure(&lives.all, budget).await;
+        let is_sure = lives.is_sure(budget).await;
         Ok(ChangedRun::new(run, &lives.all, &self.order, applied, recipes, is_sure))
     }
 }

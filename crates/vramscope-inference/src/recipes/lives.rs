@@ -3,7 +3,6 @@
 //! Times are events of the recording with fractions, so that a recipe can put a block between two
 //! events. A block from before the window is born at -1. One that lives on dies at infinity.
 
-use super::scaled;
 use super::settle::{settle, time_key};
 use crate::category::Category;
 use crate::evidence::Evidence;
@@ -71,11 +70,6 @@ impl Life {
     /// Whether it lives to the end of the run.
     pub(crate) fn stays(&self) -> bool {
         self.end == f64::INFINITY
-    }
-
-    /// The bytes with the other reading.
-    pub(crate) fn other_bytes(&self) -> u64 {
-        scaled(self.bytes, self.other.into())
     }
 
     /// Whether the category is one of things that outlive a step.
@@ -219,6 +213,12 @@ impl Lives {
         steps.sort_unstable();
         steps.dedup();
         steps
+    }
+
+    /// Whether no block has two readings.
+    pub(crate) async fn is_sure(&self, budget: &mut Budget) -> bool {
+        budget.charge(self.all.len() as u64 / 8).await;
+        self.all.iter().all(|life| life.other == 1.0)
     }
 
     /// What the call stack of a block is.

@@ -150,7 +150,7 @@ impl Editable {
             facts = Facts::new(&mut lives, dims, budget).await;
         }
         let order = Order::new(&lives.all, budget).await;
-        let is_sure = arena::is_sure(&lives.all, budget).await;
+        let is_sure = lives.is_sure(budget).await;
         let settings = model.settings.clone();
         Self { lives, order, is_sure, facts, settings, rest, by }
     }

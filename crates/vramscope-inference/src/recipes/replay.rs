@@ -4,7 +4,7 @@ mod judge;
 
 use super::lives::{Life, Return, Span};
 use super::order::Order;
-use super::{Applied, Editable, Rest};
+use super::{Applied, Editable, Rest, scaled};
 use crate::claims::changes::Recipe;
 use crate::step_phases::{CategoryBytes, StepPhase};
 use serde::{Deserialize, Serialize};
@@ -210,7 +210,10 @@ impl<'a> ChangedRun<'a> {
     }
 
     fn bytes(&self, life: &Life) -> u64 {
-        if self.reading == Reading::Other { life.other_bytes() } else { life.bytes }
+        match self.reading {
+            Reading::Other => scaled(life.bytes, life.other.into()),
+            Reading::Only | Reading::First => life.bytes,
+        }
     }
 
     fn calls(&self) -> Calls<'a> {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 pub(super) static MUON: Change = Change {
     form: "optimizer:muon",
-    does: "one state for each matrix, the embedding and the head among them. `AdamW` updates vectors",
+    does: "one state for each matrix, the embedding and the head among them. `AdamW` updates \
+           vectors",
     cost: Cost::Precision,
     apply: |lives, facts, _, _| muon(lives, facts),
     snippet: include_str!("snippets/optimizer_muon.py"),
