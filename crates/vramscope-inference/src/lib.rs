@@ -31,8 +31,8 @@ pub use claims::changes::{
 };
 pub use claims::findings::{
     Aftermath, AlgorithmSearch, BlindSpot, Buckets, CacheTwice, Climb, Context, CostlySetting,
-    Creep, Cycle, DeadAtPeak, Facts, Finding, Gathered, GradientsHeld, GraphPools, Growth,
-    GrowthKind, HeldTooLong, Idle, LargerStep, Loaded, NoGrad, OnePiece, OomStory, OutOfReach,
+    Creep, Cycle, DeadAtPeak, Facts, Finding, Gathered, GradientsHeld, GraphPools, Grows, Growth,
+    GrowthKind, HeldTooLong, Idle, LargerPass, Loaded, NoGrad, OnePiece, OomStory, OutOfReach,
     Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth, RankSkew, ReservedPeak,
     Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool, Table, Verdict, blind_spots,
     findings, rank_skew, rank_why, rank_words,
@@ -40,7 +40,7 @@ pub use claims::findings::{
 pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
 pub use claims::{
     About, Basis, ChangeKind, Claim, Common, Covers, Exhibit, FindingId, FindingKind, Fix, Found,
-    Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
+    Lasts, Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
     Simulated, Spot, SpotWhat, Words, at_or_with, is_detail, lower_first, peak_parts, plain,
     site_filter,
 };

@@ -66,6 +66,18 @@ pub async fn step_floors(trace: &Trace, steps: &Steps, budget: &mut Budget) -> V
     floors
 }
 
+/// The slope of the floors before an event. `None` as for [`slope`].
+pub(crate) async fn slope_before(
+    trace: &Trace,
+    steps: &Steps,
+    event: u32,
+    budget: &mut Budget,
+) -> Option<Slope> {
+    let mut floors = step_floors(trace, steps, budget).await;
+    floors.retain(|floor| floor.end <= event);
+    slope(&floors)
+}
+
 /// The slope of the floors after the warm-up. `None` unless the floor is always higher after some
 /// few steps, and grows by about the same in both halves of the window.
 pub fn slope(floors: &[StepFloor]) -> Option<Slope> {

@@ -40,7 +40,7 @@ fn the_story_of_a_failed_backward_pass() {
     let flush = story.flush.expect("a flush");
     assert_eq!((flush.segments, flush.bytes), (11, Bytes(22 * MIB)));
     let larger = story.larger.expect("the batch is twice as large");
-    assert_eq!((larger.before.0 * 2, larger.step), (larger.bytes.0, 1));
+    assert_eq!((larger.before.0 * 2, larger.step), (larger.bytes.0, Some(1)));
     let lines: Vec<u32> = (story.twins.iter())
         .filter_map(|&stack| device.sites.get(stack).frame.map(|frame| frame.line))
         .collect();

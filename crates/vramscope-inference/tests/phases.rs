@@ -232,7 +232,7 @@ fn growth_from_request_to_request_is_found() {
     let found = device.of_kind(FindingKind::Growth);
     let [finding] = found.as_slice() else { panic!("one finding, not {found:?}") };
     let Facts::Growth(growth) = &finding.facts else { panic!("{finding:?}") };
-    assert_eq!((growth.kind, growth.repeats), (GrowthKind::Kept, true));
+    assert_eq!((growth.kind, !growth.are_training()), (GrowthKind::Kept, true));
     assert_eq!(
         (growth.per_step, finding.severity),
         ((Bytes(3 * MIB), Bytes(3 * MIB)), Severity::Medium),

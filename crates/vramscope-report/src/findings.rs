@@ -190,10 +190,9 @@ impl FindingRecord {
         if self.kind == FindingKind::Oom { Vec::new() } else { self.terms() }
     }
 
-    /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
-    /// known.
-    pub fn place(&self, is_training: bool) -> String {
-        step_and_phase(is_training, self.step, self.phase.map(Phase::name))
+    /// The step and phase in words: `step 3, backward`, or `request 3`. Empty if neither is known.
+    pub fn place(&self, word: &str) -> String {
+        step_and_phase(word, self.step, self.phase.map(Phase::name))
     }
 
     /// The cause.
@@ -230,8 +229,7 @@ impl FindingRecord {
 }
 
 /// See [`FindingRecord::place`].
-pub fn step_and_phase(is_training: bool, step: Option<u32>, phase: Option<&str>) -> String {
-    let word = if is_training { "step" } else { "repetition" };
+pub fn step_and_phase(word: &str, step: Option<u32>, phase: Option<&str>) -> String {
     let step = step.map(|step| format!("{word} {}", grouped(step.into())));
     step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
 }

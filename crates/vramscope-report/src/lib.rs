@@ -109,7 +109,7 @@ pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_inference::{
-    Category, ChangeKind, Cost, Covers, FindingId, FindingKind, Fix, Look, Phase, Phrase,
+    Category, ChangeKind, Cost, Covers, FindingId, FindingKind, Fix, Lasts, Look, Phase, Phrase,
     Predicted, Recipe, RuleError, Rules, Sentence, Severity, Simulated, Widths, plain, site_filter,
 };
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};

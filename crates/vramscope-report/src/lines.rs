@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, backward_sites,
+    Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, Facts,
+    backward_sites,
 };
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, strides};
@@ -28,6 +29,9 @@ const MIN_CHANGE_PERCENT: u64 = 5;
 
 /// A line with at least this share of the moment is named for what it does, in percent.
 const NAMED_PERCENT: u32 = 15;
+
+/// The second category of a line is named from this share of the moment on, in percent.
+const OTHER_PERCENT: u64 = 10;
 
 /// The most blocks of a moment whose forward line is looked for.
 const MAX_BACKWARD: usize = 400;
@@ -86,6 +90,7 @@ struct Held {
 pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<HoldingLine> {
     let (trace, entry, index) = (target.trace(), target.entry, target.index);
     entry.derive(Derived::Passes, index, budget).await;
+    entry.derive(Derived::Findings, index, budget).await;
     let (passes, categories) = (entry.passes(index), entry.categories(index));
     let earlier = passes.before(trace, slot);
     let slots: Vec<u32> = [slot].into_iter().chain(earlier.map(|of| of.slot)).collect();
@@ -200,7 +205,8 @@ fn line(
     let earlier_ones = held.passes.values().fold(0, |sum: u64, of| sum.saturating_add(*of));
     let has_earlier = earlier_ones.saturating_sub(of_last).saturating_mul(10) >= held.bytes;
     let of = has_earlier.then(|| format!("of {} passes", held.passes.len()));
-    let text: Vec<String> = of.into_iter().chain(was).collect();
+    let text = other_part(held, most, whole).into_iter().chain(of).chain(was);
+    let text: Vec<String> = text.chain(idle(target, held.stack)).collect();
     let category = most.unwrap_or(Category::Unknown);
     let is_made = is_result(category) || category == Category::Cache;
     HoldingLine {
@@ -228,6 +234,27 @@ fn line(
         before_bytes: earlier.map(|_| Bytes(held.before)),
         text: (!text.is_empty()).then(|| text.join(", ")),
     }
+}
+
+/// When the parameters of a call stack were used last, if they are an idle model's.
+fn idle(target: Target<'_>, stack: StackId) -> Option<String> {
+    target.entry.findings(target.index).iter().find_map(|finding| {
+        let Facts::IdleModel(idle) = &finding.facts else { return None };
+        let is_of = finding.parts.iter().any(|part| part.stack == stack);
+        let line = || line_or_label(target.snapshot(), idle.ran_at);
+        is_of.then(|| format!("idle since {}", line()))
+    })
+}
+
+/// `317.5 MiB of it parameters`: the second category of a line most of which is no result, as of
+/// `model.cuda()` or `optimizer.step()`. `None` if it is a small part of the `whole` moment.
+fn other_part(held: &Held, most: Option<Category>, whole: u64) -> Option<String> {
+    let of = |category: Category| held.categories[category as usize];
+    let most = most.filter(|most| !is_result(*most))?;
+    let others = Category::ALL.into_iter().filter(|other| *other != most);
+    let other = others.max_by_key(|other| of(*other))?;
+    let is_large = of(other).saturating_mul(100) >= whole.saturating_mul(OTHER_PERCENT);
+    is_large.then(|| format!("{} of it {}", Bytes(of(other)), crate::text::category(other)))
 }
 
 /// `model.py:212`; the function where the line is not known.

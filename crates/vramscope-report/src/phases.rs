@@ -26,9 +26,9 @@ pub struct Phases<'a> {
     pub device: u32,
     /// The evidence for steps; null if nothing shows steps.
     pub steps_by: Option<&'static str>,
-    /// What a step is called: `step` or `repetition`.
+    /// What one step and several are called.
     #[serde(skip)]
-    pub step_word: &'static str,
+    pub step_words: [&'static str; 2],
     /// The steps in order.
     pub steps: Vec<StepRecord>,
     /// The number of steps left out by `--limit`; absent if none are.
@@ -246,8 +246,8 @@ pub struct Place {
     pub step: Option<u32>,
     /// The phase; `None` if nothing shows steps or phases.
     pub phase: Option<&'static str>,
-    /// The number of repetitions, if the step is one; `None` if it is a training step.
-    pub repetitions: Option<u32>,
+    /// The number of repetitions and the word for one; `None` for training steps.
+    pub repetitions: Option<(u32, &'static str)>,
     /// The layer, if a forward pass has layers and the moment is in one.
     pub layer: Option<Layer>,
 }
@@ -279,9 +279,9 @@ pub async fn places(target: Target<'_>, slots: &[u32], budget: &mut Budget) -> V
 }
 
 impl Place {
-    /// `step 2`, or `repetition 2`; `None` outside of steps.
+    /// `step 2`, or `request 2`; `None` outside of steps.
     pub fn step_text(&self) -> Option<String> {
-        let word = if self.repetitions.is_some() { "repetition" } else { "step" };
+        let word = self.repetitions.map_or(Steps::TRAINING[0], |(_, word)| word);
         self.step.map(|step| format!("{word} {}", grouped(step.into())))
     }
 
@@ -291,17 +291,17 @@ impl Place {
     }
 }
 
-/// What the steps of a device are called: `step`, or `repetition` without a training step.
-pub(crate) fn step_word(target: Target<'_>) -> &'static str {
-    let steps = target.entry.steps(target.index);
-    if steps.is_none_or(Steps::are_training) { "step" } else { "repetition" }
+/// What one step of a device and several are called.
+pub fn step_words(target: Target<'_>) -> [&'static str; 2] {
+    target.entry.steps(target.index).map_or(Steps::TRAINING, Steps::words)
 }
 
-/// The number of repetitions, with one that the window cuts off; `None` for training steps.
-fn repetitions(target: Target<'_>) -> Option<u32> {
+/// The number of repetitions, with one that the window cuts off, and the word for one; `None` for
+/// training steps.
+fn repetitions(target: Target<'_>) -> Option<(u32, &'static str)> {
     let steps = target.entry.steps(target.index)?;
     let repetition = steps.repetition?;
-    Some(steps.whole() as u32 + u32::from(repetition.is_cut_off))
+    Some((steps.whole() as u32 + u32::from(repetition.is_cut_off), steps.words()[0]))
 }
 
 async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {
@@ -357,7 +357,7 @@ pub async fn phases<'a>(
         rank: rank_of(target.path),
         device: target.device(),
         steps_by: steps.map(|steps| steps.source.name()),
-        step_word: step_word(target),
+        step_words: step_words(target),
         steps: records,
         omitted,
         outside,

@@ -2,7 +2,7 @@
 
 mod lives;
 
-use crate::phases::step_word;
+use crate::phases::step_words;
 use crate::target::Target;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
@@ -231,7 +231,7 @@ async fn growth(
         if after[step] < after[step + 1] {
             proof.marked.push(proof.values.len() as u32);
         }
-        proof.labels.push(format!("{} {}", step_word(target), grouped(step as u64)));
+        proof.labels.push(format!("{} {}", step_words(target)[0], grouped(step as u64)));
         proof.values.push(after[step + 1]);
     }
     // Blocks that are kept after the last step belong to the growth. A replaced block does not.

@@ -160,8 +160,8 @@ impl Simulator<'_> {
         let frame = growth.at.filter(|_| growth.sites > 1).or_else(own);
         let line = frame.and_then(|frame| line_of(&entry.snapshot, frame));
         let mut fixes = Vec::new();
-        // Dropping is replayed after each backward pass; an evaluation has none.
-        let is_known = !self.model.starts_late() && !growth.at_evaluation;
+        // Dropping is replayed after each backward pass; an evaluation has none. Data is needed.
+        let is_known = !self.model.starts_late() && !growth.at_evaluation && !growth.is_data;
         if let Some(line) = line.filter(|_| is_known) {
             fixes.extend(fixes::without(target, self.model, &line, growth.total, budget).await);
         }

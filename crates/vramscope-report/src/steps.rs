@@ -5,7 +5,7 @@ mod table;
 pub use table::{StepRow, StepTable, peak_of_step, step_table};
 
 use crate::capacity::capacity;
-use crate::phases::step_word;
+use crate::phases::step_words;
 use crate::{Derived, Target, event_of};
 use serde::Serialize;
 use vramscope_inference::{Facts, Slope, StepFloor, slope, step_floors};
@@ -87,7 +87,7 @@ pub async fn floors(target: Target<'_>, budget: &mut Budget) -> Floors {
     };
     Floors {
         steps: floors.iter().enumerate().map(record).collect(),
-        text: sentences(&floors, slope, step_word(target)),
+        text: sentences(&floors, slope, step_words(target)),
         slope,
     }
 }
@@ -129,12 +129,13 @@ async fn slope_record(
     }
 }
 
-fn sentences(floors: &[StepFloor], slope: Option<SlopeRecord>, word: &str) -> Vec<String> {
+fn sentences(floors: &[StepFloor], slope: Option<SlopeRecord>, words: [&str; 2]) -> Vec<String> {
     let (Some(least), Some(most)) =
         (floors.iter().map(|at| at.floor).min(), floors.iter().map(|at| at.floor).max())
     else {
         return vec!["Nothing in this window shows a whole step.".to_owned()];
     };
+    let [word, words] = words;
     let mut text = Vec::new();
     match slope {
         Some(slope) => {
@@ -146,7 +147,7 @@ fn sentences(floors: &[StepFloor], slope: Option<SlopeRecord>, word: &str) -> Ve
             ));
             if let (Some(capacity), Some(left)) = (slope.capacity_bytes, slope.steps_left) {
                 text.push(format!(
-                    "{} are full after about {} more {word}s.",
+                    "{} are full after about {} more {words}.",
                     Bytes(capacity),
                     grouped(left)
                 ));

@@ -157,9 +157,9 @@ pub(crate) fn peak_place(at: &Place, event: i64, is_state_only: bool) -> Sentenc
         _ if phase.is_some() || at.step.is_some() => {
             let place = place_words(phase, at.step.filter(|_| at.repetitions.is_none()));
             let place = match (at.step, at.repetitions) {
-                (Some(step), Some(of)) => place
+                (Some(step), Some((of, word))) => place
                     .text(if phase.is_some() { " of " } else { " in " })
-                    .filter(format_args!("repetition {step}"), format!("step:{step}"))
+                    .filter(format_args!("{word} {step}"), format!("step:{step}"))
                     .text(format_args!(" of {of}")),
                 _ => place,
             };

@@ -294,7 +294,7 @@ fn a_leak_has_one_rate() {
         let least = sum(|growth| growth.per_step.0.0 / growth.every as u64);
         let most = sum(|growth| growth.per_step.1.0.div_ceil(growth.every as u64));
         assert!((least..=most).contains(&rate), "{path}: {rate} is not in {least}..={most}");
-        let word = if growths[0].repeats { "repetition" } else { "step" };
+        let word = growths[0].words[0];
         let words = format!("+{} a {word} from {word} 1 to ", Bytes(rate));
         assert!(report.text[0].starts_with(&words), "{path}: {:?}", report.text);
     }
@@ -303,10 +303,10 @@ fn a_leak_has_one_rate() {
 
 /// The tracks of an export for Perfetto use the word of the report on steps.
 #[test]
-fn an_export_for_perfetto_names_repetitions() {
+fn an_export_for_perfetto_names_requests() {
     for (path, word, other) in [
-        ("findings/kv_session.pickle.gz", "repetition", "step"),
-        ("recorded/gpt_leak.pickle.gz", "step", "repetition"),
+        ("findings/kv_session.pickle.gz", "request", "step"),
+        ("recorded/gpt_leak.pickle.gz", "step", "request"),
     ] {
         let file = load(path);
         let target = file.target(0, file.entries[0].traces[0].device.device).expect("a device");
@@ -325,9 +325,9 @@ fn an_export_for_perfetto_names_repetitions() {
 
 /// A request is no step, and a moment of a forward pass has its layer.
 #[test]
-fn the_text_of_a_peak_names_repetitions_and_layers() {
+fn the_text_of_a_peak_names_requests_and_layers() {
     for (path, words) in [
-        ("findings/kv_session.pickle.gz", "(generation, repetition 13)"),
+        ("findings/kv_session.pickle.gz", "(generation, request 13)"),
         ("findings/g38_fails_in_layer_6_of_12.pickle.gz", "(forward, layer 7 of 12, step 2)"),
         ("recorded/gpt_leak.pickle.gz", "(backward, step 11)"),
     ] {

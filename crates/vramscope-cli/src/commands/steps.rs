@@ -29,12 +29,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn text(out: &mut dyn Write, report: &StepTable<'_>) -> io::Result<()> {
     let steps = report.steps.len() + report.omitted;
     let device = device_name(report.device);
-    let counted = format!(
-        "{} {}{}",
-        grouped(steps as u64),
-        report.step_word,
-        if steps == 1 { "" } else { "s" }
-    );
+    let counted =
+        format!("{} {}", grouped(steps as u64), report.step_words[usize::from(steps != 1)]);
     let steps = match report.steps_by {
         Some(by) => format!("{counted} by {}", by.replace('_', " ")),
         None => "no steps".to_owned(),
@@ -60,7 +56,7 @@ fn write_steps(out: &mut dyn Write, report: &StepTable<'_>) -> io::Result<()> {
         report.steps.iter().any(|row| row.step.phases.iter().any(|of| of.phase == phase))
     };
     let phases: Vec<&str> = PHASES.into_iter().filter(|phase| of_steps(phase)).collect();
-    let mut names = vec![report.step_word, "events"];
+    let mut names = vec![report.step_words[0], "events"];
     names.extend(&phases);
     names.extend(["peak at", "after it", "change", "peak set by"]);
     let mut right = vec![true; names.len()];
@@ -73,7 +69,7 @@ fn write_steps(out: &mut dyn Write, report: &StepTable<'_>) -> io::Result<()> {
         table.row(cells(row, &phases));
     }
     table.write(out)?;
-    output::write_omitted(out, report.omitted, &format!("{}s", report.step_word))
+    output::write_omitted(out, report.omitted, report.step_words[1])
 }
 
 fn cells(row: &StepRow, phases: &[&str]) -> Vec<String> {

@@ -21,6 +21,9 @@ pub(super) struct Group {
     pub(super) grows: bool,
     /// Whether several blocks of each size are live at once while they grow: keys and values.
     pub(super) grows_in_pairs: bool,
+    /// Whether blocks of one size are live at once that one pass allocates, or three of any passes:
+    /// one for each layer. A variable holds one, and the next one while that is assigned.
+    pub(super) is_of_layers: bool,
     /// Whether blocks that grow by any number of bytes take the place of older ones at once.
     pub(super) grows_in_turn: bool,
     /// Whether some blocks were allocated before the first forward pass of the window.
@@ -62,6 +65,8 @@ const COST_PER_BLOCK: u64 = 8;
 struct Series {
     /// First allocation of each round. Allocations between the same two forward passes are one.
     rounds: Vec<u32>,
+    /// Period and free of the last two blocks of the current size.
+    beside: [Option<(u32, u32)>; 2],
     /// Round of the last allocation.
     round: Option<u32>,
     bytes: u64,
@@ -125,6 +130,16 @@ impl Series {
             group.grows_in_turn = true;
             group.grows_in_pairs |= self.fewest_turns >= 2 && self.fewest_turns < MAX_TURNS;
         }
+    }
+
+    /// Looks for blocks of layers, one live beside the other.
+    fn add_layer(&mut self, alloc: u32, period: u32, free: u32, bytes: u64, group: &mut Group) {
+        if bytes != self.bytes {
+            self.beside = [None; 2];
+        }
+        let [before, last] = self.beside.map(|of| of.filter(|(_, free)| *free > alloc));
+        group.is_of_layers |= last.is_some_and(|(other, _)| other == period || before.is_some());
+        self.beside = [last, Some((period, free))];
     }
 
     /// Counts a free, in the order of the allocations.
@@ -201,7 +216,9 @@ pub(super) async fn groups(window: Window<'_>, budget: &mut Budget) -> Vec<Group
         series.add_free(free);
         // A temporary is no part of a series.
         if !window.is_brief(block) {
-            series.add_turn(alloc, free.unwrap_or(u32::MAX), block.bytes.0, group);
+            let end = free.unwrap_or(u32::MAX);
+            series.add_layer(alloc, phases.period(alloc), end, block.bytes.0, group);
+            series.add_turn(alloc, end, block.bytes.0, group);
             series.add(alloc, round(alloc), block.bytes.0, group);
         }
     };

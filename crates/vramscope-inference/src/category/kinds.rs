@@ -1,7 +1,7 @@
 //! One hand-written trace for each kind of program that needs a rule of its own.
 
 use super::tests::{
-    BACKWARD, CALL, FORWARD, MAIN, STATE, STEP, Script, Stack, USER, ZERO, category, step,
+    BACKWARD, CALL, FORWARD, INIT, MAIN, STATE, STEP, Script, Stack, USER, ZERO, category, step,
 };
 use super::*;
 
@@ -245,4 +245,91 @@ fn a_type_in_the_arguments_of_a_function_is_not_the_function() {
     // A user's rule can name a type among the arguments.
     let rules = Rules::parse("buffer * blas::ScalingType").expect("a rule");
     assert_eq!(category(&script.guesses(&rules), copy), Category::Buffer);
+}
+
+#[test]
+fn an_optimizer_that_is_cut_off_in_its_first_step_holds_temporaries() {
+    let mut script = Script::default();
+    let sizes = [MIB, 2 * MIB];
+    for size in sizes {
+        script.alloc(size, INIT);
+    }
+    step(&mut script, 1000);
+    for size in sizes {
+        script.alloc(size, BACKWARD);
+    }
+    let states = sizes.map(|size| script.alloc(size, STATE));
+    let roots = sizes.map(|size| script.alloc(size, STEP));
+    for (addr, root) in states.into_iter().zip(roots) {
+        assert_eq!(guess(&script, addr).category, Category::OptimizerState);
+        assert_eq!(guess(&script, root).category, Category::Temporary);
+    }
+}
+
+#[test]
+fn logits_of_a_function_with_cache_in_its_name_are_no_cache() {
+    const LOGITS: Stack =
+        &["forward@/lib/torch/nn/modules/linear.py", CALL, "run_with_cache@/my/model.py", MAIN];
+    const LAYER: Stack = &["update_cache@/my/model.py", CALL, MAIN];
+    let mut script = Script::default();
+    let (mut last, mut logits) = (None, Vec::new());
+    let layers: Vec<u64> = (0..4).map(|_| script.alloc(MIB, LAYER)).collect();
+    for _ in 0..4 {
+        let batch = script.alloc(300, USER);
+        (0..20).for_each(|_| infer(&mut script));
+        script.free(batch, USER);
+        let new = script.alloc(8 * MIB, LOGITS);
+        logits.push(new);
+        if let Some(last) = last.replace(new) {
+            script.free(last, USER);
+        }
+    }
+    assert!(logits.iter().all(|&addr| guess(&script, addr).category == Category::Activation));
+    assert!(layers.iter().all(|&addr| guess(&script, addr).category == Category::Cache));
+}
+
+#[test]
+fn what_a_line_stores_from_before_the_first_pass_on_is_input() {
+    let mut script = Script::default();
+    let (mut last, mut stored) = (None, Vec::new());
+    for _ in 0..6 {
+        stored.extend((0..3).map(|_| script.alloc(MIB, KEEP)));
+        step_with_batch(&mut script, &mut last);
+    }
+    assert!(stored.iter().all(|&addr| guess(&script, addr).category == Category::Input));
+}
+
+#[test]
+fn a_tensor_beside_parameters_that_move_later_is_a_buffer() {
+    const OWN: Stack = &["__init__@/my/model.py", MAIN];
+    const MOVED: Stack = &["_apply@/lib/torch/nn/modules/module.py#957", MAIN];
+    let mut script = Script::default();
+    let store = script.alloc(64 * MIB, OWN);
+    let weight = script.alloc(MIB, MOVED);
+    (0..4).for_each(|_| infer(&mut script));
+    assert_eq!(guess(&script, store).category, Category::Buffer);
+    assert_eq!(guess(&script, weight).category, Category::Parameter);
+}
+
+#[test]
+fn a_large_tensor_beside_modules_is_data() {
+    let mut script = Script::default();
+    script.alloc(MIB, INIT);
+    let data = script.alloc(512 * MIB, USER);
+    script.alloc(MIB, FORWARD);
+    assert_eq!(guess(&script, data).category, Category::Input);
+}
+
+#[test]
+fn what_a_pass_frees_itself_without_a_backward_pass_is_a_temporary() {
+    let mut script = Script::default();
+    let kept = script.alloc(MIB, FORWARD);
+    let inner = script.alloc(2 * MIB, FORWARD);
+    (0..20).for_each(|_| infer(&mut script));
+    script.free(inner, FORWARD);
+    script.alloc(300, USER);
+    (0..20).for_each(|_| infer(&mut script));
+    script.free(kept, USER);
+    assert_eq!(guess(&script, inner).category, Category::Temporary);
+    assert_eq!(guess(&script, kept).category, Category::Activation);
 }

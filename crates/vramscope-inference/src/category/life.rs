@@ -6,11 +6,11 @@ use super::before::Before;
 use super::groups::{self, Group};
 use super::outputs::Outputs;
 use super::stacks::{Fact, StackHints};
+use super::updates::Updates;
 use super::window::{MIN_BYTES, Window};
 use super::workspace::Workspaces;
 use super::{Category, Guess, Phase};
-use rustc_hash::FxHashMap;
-use vramscope_snapshot::{Events, StackId};
+use vramscope_snapshot::{Events, FrameId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
 
@@ -69,10 +69,10 @@ struct Judge<'a> {
     /// By stack.
     groups: Vec<Group>,
     workspaces: Workspaces,
-    /// Blocks that an optimizer allocates and keeps, by span and size.
-    replacements: FxHashMap<(usize, u64), u32>,
-    /// The most blocks of a stack and size that a whole update kept, and that the last one keeps.
-    kept_by_updates: FxHashMap<(StackId, u64), [u32; 2]>,
+    /// What optimizers keep.
+    updates: Updates,
+    /// The line of the last request that failed.
+    failed_at: Option<FrameId>,
     /// What forward passes put out.
     outputs: Outputs,
     before: Before,
@@ -103,12 +103,11 @@ pub(super) async fn verdicts(window: Window<'_>, budget: &mut Budget) -> Vec<Ver
         window,
         groups: groups::groups(window, budget).await,
         workspaces: Workspaces::new(window, budget).await,
-        replacements: FxHashMap::default(),
-        kept_by_updates: FxHashMap::default(),
+        updates: Updates::new(window, budget).await,
+        failed_at: window.trace.ooms.last().and_then(|oom| window.site_of_event(oom.event.0)),
         outputs: Outputs::new(window, budget).await,
         before: Before::new(window, budget).await,
     };
-    judge.find_replacements(budget).await;
     let mut verdicts = Vec::with_capacity(window.trace.blocks.len());
     for part in strides(window.trace.blocks.len()) {
         budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
@@ -118,31 +117,6 @@ pub(super) async fn verdicts(window: Window<'_>, budget: &mut Budget) -> Vec<Ver
 }
 
 impl Judge<'_> {
-    /// Finds the blocks that an optimizer allocates and keeps.
-    async fn find_replacements(&mut self, budget: &mut Budget) {
-        let window = self.window;
-        // The span of the last block of a stack and size.
-        let mut last_span: FxHashMap<(StackId, u64), usize> = FxHashMap::default();
-        let visit = |_, block: &Block, alloc| {
-            if window.phase(block) != Some(Phase::Optimizer) {
-                return;
-            }
-            let Some(span) = window.phases.span(alloc) else { return };
-            let end = window.phases.spans[span].end;
-            if window.free(block).is_none_or(|free| free >= end) {
-                *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
-                let key = (block.stack, block.bytes.0);
-                let [most, last] = self.kept_by_updates.entry(key).or_default();
-                if last_span.insert(key, span).is_some_and(|before| before != span) {
-                    *most = (*last).max(*most);
-                    *last = 0;
-                }
-                *last += 1;
-            }
-        };
-        window.each_alloc(COST_PER_BLOCK, budget, visit).await;
-    }
-
     fn block(&mut self, index: u32) -> Verdict {
         let window = self.window;
         let block = window.block(index);
@@ -249,9 +223,20 @@ impl Judge<'_> {
                 if is_kept { Category::Buffer } else { Category::Activation }
             }
             (None, _) if is_brief => Category::Temporary,
+            // No backward pass can need what the pass itself frees.
+            (None, Some(free)) if self.frees_itself(alloc, free) => Category::Temporary,
             _ => Category::Activation,
         };
         category.into()
+    }
+
+    /// Whether a forward pass frees a block that it allocated. What an exception drops does not
+    /// count: a graph may have held it.
+    fn frees_itself(&self, alloc: u32, free: u32) -> bool {
+        let Window { phases, trace, .. } = self.window;
+        let next = trace.ooms.partition_point(|oom| oom.event.0 < alloc);
+        let fails = trace.ooms.get(next).is_some_and(|oom| oom.event.0 < free);
+        !fails && phases.period_end(alloc).is_none_or(|end| free < end)
     }
 
     /// Judges a block that a backward pass allocated.
@@ -286,12 +271,12 @@ impl Judge<'_> {
                 end.is_some_and(|end| free >= end) && backward.is_some_and(|b| b < free)
             }
             // The recording ends within the step. Other blocks of the call site show whether it
-            // keeps its blocks.
-            None if self.group(block).has_brief && end.is_none() => {
-                let key = (block.stack, block.bytes.0);
-                let [most, last] = self.kept_by_updates.get(&key).copied().unwrap_or_default();
-                // It keeps as many as in each step before: state that is replaced.
-                (1..=most).contains(&last)
+            // keeps its blocks. So does a function of the optimizer that makes all its states.
+            None if end.is_none()
+                && (self.group(block).has_brief
+                    || self.updates.makes_states_elsewhere(self.window, block, alloc)) =>
+            {
+                self.updates.are_replaced(block)
             }
             None => true,
         };
@@ -324,8 +309,8 @@ impl Judge<'_> {
         let feeds = before_forward
             || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
         if group.accumulates || group.grows && group.has_batch_beside {
-            if group.is_queue && group.leads && feeds && !group.has_batch_beside {
-                // The oldest goes first: a queue of batches.
+            // Before the first pass there is no output. A queue drops the oldest batch first.
+            if group.leads && feeds && (group.is_queue || group.has_batch_beside) {
                 return Category::Input.into();
             }
             // No batch is kept that long. Where a batch comes beside, the program keeps outputs.
@@ -409,7 +394,10 @@ impl Judge<'_> {
             {
                 Category::Activation
             }
-            (_, None) if !feeds && life.free.is_none() => Category::Activation,
+            // An operand of the request that failed: its line had no time to free it.
+            (_, None) if !feeds && life.free.is_none() && life.hints.site != self.failed_at => {
+                Category::Activation
+            }
             _ => Category::Temporary,
         }
     }
@@ -426,7 +414,9 @@ impl Judge<'_> {
         match phase {
             Some(Phase::Forward | Phase::Other) if group.grows_in_pairs => true,
             Some(Phase::Forward) if group.grows_in_turn => true,
-            Some(Phase::Forward | Phase::Other) if life.hints.is_cache && !is_training => true,
+            Some(Phase::Forward | Phase::Other) if life.hints.is_cache && !is_training => {
+                group.grows || group.is_of_layers || self.outlives_passes(life)
+            }
             Some(Phase::Other) => {
                 group.is_pool
                     && !is_training
@@ -549,13 +539,8 @@ impl Judge<'_> {
             Some(Phase::Optimizer) => {
                 // An optimizer that replaces its state allocates a block of that size and keeps it.
                 let span = phases.span(free).unwrap_or_default();
-                match self.replacements.get_mut(&(span, block.bytes.0)) {
-                    Some(count) if *count > 0 => {
-                        *count -= 1;
-                        Category::OptimizerState.into()
-                    }
-                    _ => Category::Gradient.into(),
-                }
+                let is_replaced = self.updates.take_replacement(span, block.bytes.0);
+                if is_replaced { Category::OptimizerState } else { Category::Gradient }.into()
             }
             _ => Verdict::Preexisting,
         }

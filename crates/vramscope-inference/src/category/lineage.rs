@@ -32,7 +32,7 @@ type Waiting = FxHashMap<(FrameId, u64), VecDeque<(u32, u32)>>;
 
 /// Finds which block of the program's own code or of an optimizer takes the place of which.
 pub(super) async fn lineage(window: Window<'_>, budget: &mut Budget) -> Lineage {
-    let Window { snapshot, trace, stacks, phases } = window;
+    let Window { trace, phases, .. } = window;
     if !phases.frees_have_own_stacks {
         return Lineage::default();
     }
@@ -61,9 +61,7 @@ pub(super) async fn lineage(window: Window<'_>, budget: &mut Budget) -> Lineage 
     let mut old: Vec<(u32, u32, FrameId)> = Vec::new();
     let visit = |i, block: &Block| {
         let Some(free) = window.free(block) else { return };
-        let row = trace.device.events.start + free;
-        let site = stacks[snapshot.events.stack(row).0 as usize].site;
-        if let Some(site) = site.filter(|site| sites.contains(site))
+        if let Some(site) = window.site_of_event(free).filter(|site| sites.contains(site))
             && !is_brief(block)
         {
             old.push((free, i, site));

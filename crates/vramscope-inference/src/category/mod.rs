@@ -29,6 +29,7 @@ mod rules;
 mod sizes;
 mod spans;
 mod stacks;
+mod updates;
 mod window;
 mod workspace;
 

@@ -2,10 +2,13 @@
 //! blocks that follow from it.
 
 use super::copies::{autocast_copies, judge_copies, model_copies};
-use super::counts::{Counts, JudgedBlocks, MIN_FROZEN_SIZES, MIN_PARAMETER_BYTES, parameters};
+use super::counts::{
+    Counts, JudgedBlocks, MIN_FROZEN_SIZES, MIN_MODEL_BLOCKS, MIN_PARAMETER_BYTES, parameters,
+};
 use super::life::Verdict;
 use super::lineage::Lineage;
 use super::phases::Phases;
+use super::stacks::Fact;
 use super::window::{Window, are_most};
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use super::{Basis, Category, CopyKind, Guess, Phase};
@@ -48,6 +51,12 @@ struct SizeMatcher<'a> {
     program_stacks: FxHashSet<StackId>,
     /// The largest block of a forward pass, in bytes.
     largest_activation: u64,
+    /// Whether modules allocate parameters, or move them to the device.
+    has_modules: bool,
+    /// The last event before which the program moves parameters that it made on the host.
+    last_move: Option<u32>,
+    /// Number of tensors that lines of the program's own `__init__` functions make on the device.
+    own_tensors: u32,
     /// Stacks and sizes of temporaries that a module's `__init__` allocated.
     init_temporaries: FxHashSet<(StackId, u64)>,
     /// Whether the gradients are views of the buckets in which they are reduced.
@@ -79,6 +88,9 @@ pub(super) async fn resolve(
         states: Counts::default(),
         program_stacks: judged.program_stacks(budget).await,
         largest_activation: 0,
+        has_modules: false,
+        last_move: None,
+        own_tensors: 0,
         init_temporaries: FxHashSet::default(),
         buckets_hold_gradients: judged.buckets_hold_gradients(budget).await,
         ends_in_forward: false,
@@ -134,12 +146,21 @@ impl SizeMatcher<'_> {
                     self.old.extend(is_live.then_some((size, block.address.0, i)));
                     return;
                 }
+                Verdict::ModuleTensor => {
+                    self.has_modules = true;
+                    self.own_tensors += u32::from(window.stack(block).has(Fact::IsOwnLine));
+                    return;
+                }
                 _ => return,
             };
             match category {
                 // A parameter that is dropped and allocated again (converted, sharded) is one
                 // parameter, so only the live one counts.
                 Category::Parameter => {
+                    self.has_modules = true;
+                    if window.stack(block).has(Fact::MovesModel) {
+                        self.last_move = alloc.map(|alloc| alloc.0).max(self.last_move);
+                    }
                     let youngest = window.block(lineage.youngest(i));
                     if window.is_live_at_end(youngest) {
                         self.found.add(youngest.bytes.0);
@@ -186,7 +207,7 @@ impl SizeMatcher<'_> {
                     return;
                 }
                 let guess = match turn {
-                    Verdict::ModuleTensor => self.module_tensor(block.stack, block.bytes.0),
+                    Verdict::ModuleTensor => self.module_tensor(block),
                     _ => self.program_tensor(block.stack, block.bytes.0),
                 };
                 // A step replaces it, and it is no parameter.
@@ -315,11 +336,23 @@ impl SizeMatcher<'_> {
     }
 
     /// Decides about [`Verdict::ModuleTensor`].
-    fn module_tensor(&mut self, stack: StackId, size: u64) -> Guess {
-        // `tril(ones(n, n))` allocates a temporary of the same size. `Parameter(ones(n))` does not.
+    fn module_tensor(&mut self, block: &Block) -> Guess {
+        let size = block.bytes.0;
         let is_buffer = !self.claim_parameter(size)
-            && (!self.expected.is_empty() || self.init_temporaries.contains(&(stack, size)));
+            && (!self.expected.is_empty()
+                // `tril(ones(n, n))` allocates a temporary of the same size. `Parameter(ones(n))`
+                // does not.
+                || self.init_temporaries.contains(&(block.stack, size))
+                || self.is_beside_moved(block));
         Guess::new(if is_buffer { Category::Buffer } else { Category::Parameter })
+    }
+
+    /// Whether the program makes a few tensors of modules on the device itself, and parameters on
+    /// the host, which it moves later.
+    fn is_beside_moved(&self, block: &Block) -> bool {
+        self.own_tensors < MIN_MODEL_BLOCKS
+            && self.judged.window.stack(block).has(Fact::IsOwnLine)
+            && block.alloc_event().is_some_and(|alloc| Some(alloc.0) < self.last_move)
     }
 
     /// Decides about [`Verdict::ProgramTensor`].
@@ -333,8 +366,9 @@ impl SizeMatcher<'_> {
         } else if self.program_stacks.contains(&stack) {
             // One line makes many tensors of many sizes: weights without a gradient.
             Guess { basis: Basis::Line, ..Guess::new(Category::Parameter) }
-        } else if size > self.largest_activation {
-            // Data is not larger than all that the passes make of it.
+        } else if size > self.largest_activation && !self.has_modules {
+            // Data is not larger than all that the passes make of it. But a program with modules
+            // has its parameters there.
             Guess::either(Category::Parameter, Category::Input)
         } else {
             Guess::new(Category::Input)

@@ -51,6 +51,10 @@ pub(super) enum Fact {
     ReleasesGraph,
     /// The program's own code is in an optimizer's file.
     OptimizerFile,
+    /// `Module._apply` moves or converts a model.
+    MovesModel,
+    /// The innermost Python frame is the program's own: it calls the operation itself.
+    IsOwnLine,
 }
 
 impl StackHints {
@@ -162,6 +166,7 @@ fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
             own.starts_with("torch::autograd::") && own.ends_with("::release_variables"),
         ),
         (Fact::OptimizerFile, class == FrameClass::User && has_optimizer_name(&file)),
+        (Fact::MovesModel, function == MixedFunction::ModuleApply),
     ];
     FrameHints {
         user_rule: first_match(rules.user(), &file, &name, &name),
@@ -225,7 +230,11 @@ pub(super) async fn hints(
             category(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
         let user_frame = frames().find(|f| f.class == FrameClass::User);
         let has_library_init = frames().any(|f| f.is_init && f.class == FrameClass::Library);
-        let facts = frames().fold(0, |facts, frame| facts | frame.facts);
+        let is_own_line = frames()
+            .find(|frame| frame.class != FrameClass::Compiled)
+            .is_some_and(|frame| frame.class == FrameClass::User);
+        let facts = frames().fold(0, |facts, frame| facts | frame.facts)
+            | u8::from(is_own_line) << Fact::IsOwnLine as u8;
         StackHints {
             user_rule: category(rules.user(), frames().filter_map(|f| f.user_rule).min()),
             built_in_rule,

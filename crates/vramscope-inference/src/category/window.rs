@@ -3,7 +3,7 @@
 use super::Phase;
 use super::phases::Phases;
 use super::stacks::StackHints;
-use vramscope_snapshot::Snapshot;
+use vramscope_snapshot::{FrameId, Snapshot, StrId};
 use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Trace};
 
@@ -54,6 +54,17 @@ impl<'a> Window<'a> {
     /// The evidence from the stack of a block.
     pub(super) fn stack(self, block: &Block) -> StackHints {
         self.stacks[block.stack.0 as usize]
+    }
+
+    /// The file of the innermost Python frame of a block.
+    pub(super) fn file(self, block: &Block) -> Option<StrId> {
+        Some(self.snapshot.frame(self.stack(block).site?).file)
+    }
+
+    /// The innermost Python frame of an event.
+    pub(super) fn site_of_event(self, event: u32) -> Option<FrameId> {
+        let row = self.trace.device.events.start + event;
+        self.stacks[self.snapshot.events.stack(row).0 as usize].site
     }
 
     /// The event at which the program freed a block. `None` if the block is live at the end.

@@ -98,6 +98,10 @@ pub struct Fix {
     pub cost: Cost,
     /// The part of the run that was replayed.
     pub covers: Covers,
+    /// When memory is full again, if something grows from step to step that the change leaves; null
+    /// if nothing grows.
+    #[serde(default)]
+    pub lasts: Option<Lasts>,
     /// The measured error of the peak, in percent; null where nothing but settings changes.
     pub error_percent: Option<f64>,
     /// The line that changes: `gpt.py:44`; null where it is not known.
@@ -107,6 +111,17 @@ pub struct Fix {
     /// the record is made.
     #[serde(skip)]
     pub short: String,
+}
+
+/// How long a run goes on with a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Lasts {
+    /// Further steps, after what `covers` names.
+    pub steps: u64,
+    /// What so many of them are called: `steps`, `request` or `passes`.
+    pub called: String,
 }
 
 /// A known cause of memory that the file shows, and its cure. The cure alone does not suffice.

@@ -71,6 +71,17 @@ impl Evaluation<'_> {
     }
 }
 
+/// Passes without a backward pass before a failure that are not those of a first training step: it
+/// may run a model twice or three times.
+const MIN_PASSES: usize = 4;
+
+/// Whether a run has passes that are certain to have no backward pass.
+pub(crate) fn evaluates(lives: &Lives, facts: &Facts) -> bool {
+    let passes = facts.passes.iter().filter(|pass| pass.backward.is_none()).count();
+    let trains = facts.training().next().is_some();
+    passes >= if lives.failure.is_none() || trains { 1 } else { MIN_PASSES }
+}
+
 /// The evaluations of a run. Passes whose results a later backward pass frees are none, nor is a
 /// last pass that may belong to training.
 pub(crate) fn evaluations<'a>(lives: &Lives, facts: &'a Facts) -> Vec<Evaluation<'a>> {
@@ -81,6 +92,9 @@ pub(crate) fn evaluations<'a>(lives: &Lives, facts: &'a Facts) -> Vec<Evaluation
         .flat_map(|pass| &lives.all[lives.born(pass.begin, pass.end)])
         .filter_map(|life| life.stack)
         .collect();
+    if !evaluates(lives, facts) {
+        return Vec::new();
+    }
     let passes = facts.passes.iter().filter(|pass| pass.backward.is_none());
     passes.filter_map(|pass| evaluation(lives, facts, &trained, pass)).collect()
 }

@@ -69,6 +69,7 @@ declined! {
     NoLogits = "no logits were found",
     NoUpcast = "the logits are not copied to 32 bits",
     NoMaps = "no softmax of attention is in the call stacks",
+    MapsKept = "the program keeps the maps of attention",
     NoStates = "the optimizer keeps no state",
     NoEvaluation = "no evaluation was found",
     NoGraph = "no evaluation keeps a graph",
@@ -158,6 +159,12 @@ impl Editable {
     /// When the request failed that ended the run: its event.
     pub fn failed_at(&self) -> Option<u32> {
         self.lives.failure.map(|failure| failure.at as u32)
+    }
+
+    /// Whether the run that failed is one of inference: it dropped a whole pass without backward.
+    pub fn infers(&self) -> bool {
+        let at = self.lives.failure.map(|failure| failure.at);
+        at.is_some_and(|at| rest::infers(&self.lives, &self.facts, at))
     }
 
     /// The call sites whose results outlive the backward pass of their step, with the most bytes of

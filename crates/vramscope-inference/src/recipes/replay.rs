@@ -9,7 +9,7 @@ use crate::claims::changes::Recipe;
 use crate::step_phases::{CategoryBytes, StepPhase};
 use serde::{Deserialize, Serialize};
 use vramscope_allocator::{AddressOrder, Allocator, Device, Request, Settings};
-use vramscope_trace::slicing::{Budget, STRIDE, filled};
+use vramscope_trace::slicing::{Budget, STRIDE, filled, strides};
 
 /// A run after recipes.
 #[derive(Clone, Debug)]
@@ -239,6 +239,17 @@ impl<'a> ChangedRun<'a> {
             }
         }
         peak
+    }
+
+    /// Requested bytes that are live at a time.
+    pub async fn live_at(&self, time: f64, budget: &mut Budget) -> u64 {
+        let mut live = 0;
+        for part in strides(self.lives.len()) {
+            budget.charge(part.len() as u64).await;
+            let of = self.lives[part].iter().filter(|life| life.begin <= time && time < life.end);
+            live += of.map(|life| life.bytes).sum::<u64>();
+        }
+        live
     }
 
     /// The peak of `active_bytes` in a replay without a limit.

@@ -116,6 +116,19 @@ impl Steps {
         self.repetition.is_none_or(|repetition| repetition.has_passes)
     }
 
+    /// The words for one and for several. A repetition of several forward passes is a request, one
+    /// of a single forward pass a pass.
+    pub fn words(&self) -> [&'static str; 2] {
+        match self.repetition {
+            None => Self::TRAINING,
+            Some(Repetition { has_passes: true, .. }) => ["request", "requests"],
+            Some(_) => ["pass", "passes"],
+        }
+    }
+
+    /// The words for training steps.
+    pub const TRAINING: [&'static str; 2] = ["step", "steps"];
+
     /// The step that contains the state of a slot. `None` after the last whole step and before the
     /// first.
     pub fn at(&self, slot: u32) -> Option<u32> {

@@ -240,12 +240,15 @@ impl<'a> Replay<'a> {
                 self.allocator.empty_cache(&mut ());
                 self.result.ooms.push(step.event);
             }
+            // What the program did without needs no room.
+            Call::Failed { .. } if self.run.until.is_some_and(|end| step.event < end) => {
+                self.allocator.empty_cache(&mut ());
+            }
             Call::Failed { index } => match self.malloc(self.program.failed[index as usize]) {
                 Ok(id) => {
                     self.note(step.event);
                     self.allocator.free(id);
                 }
-                Err(OutOfMemory) if self.run.until.is_some_and(|end| step.event < end) => {}
                 Err(OutOfMemory) => {
                     self.result.ooms.push(step.event);
                     goes_on = !self.run.ends_at_failed;

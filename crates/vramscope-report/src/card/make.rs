@@ -10,6 +10,7 @@ use crate::findings::{FindingEntry, blind, of_device};
 use crate::frames::{owned_frames, row_site, site};
 use crate::loaded_file::SnapshotEntry;
 use crate::peak::{BandKind, RowKey, block_key, row_key};
+use crate::phases::step_words;
 use crate::plain;
 use crate::segments::states;
 use crate::shares::by_category;
@@ -17,7 +18,7 @@ use crate::summary::{BandSummary, ooms};
 use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
-use vramscope_inference::{CallSite, Category, FindingKind, Steps, step_floors};
+use vramscope_inference::{CallSite, Category, FindingKind, step_floors};
 use vramscope_trace::slicing::{self, Budget};
 use vramscope_trace::{
     Measure, Share, by_stack, columns_of, merge_same_lines, name_hash, parallel,
@@ -58,11 +59,10 @@ impl Card {
         let is_main = entry.default_trace().is_some_and(|main| std::ptr::eq(main, trace));
         let blind_spots = if is_main { blind::of_device(target, budget).await } else { Vec::new() };
         let entries = of_device(target);
-        let is_training = entry.steps(target.index).is_none_or(Steps::are_training);
         let finding = |FindingEntry { record, headline, title, .. }: &FindingEntry| CardFinding {
             record: record.brief(),
             headline: plain(headline),
-            place: record.place(is_training),
+            place: record.place(step_words(target)[0]),
             begins_with_site: title.begins_with_site(),
         };
         Self {

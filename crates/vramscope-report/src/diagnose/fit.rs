@@ -176,7 +176,7 @@ mod tests {
     use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
-    use vramscope_inference::{Cost, Covers, Fix, Look};
+    use vramscope_inference::{Cost, Covers, Fix, Lasts, Look};
     use vramscope_units::{Blocks, Bytes, EventIndex};
 
     fn id() -> FindingId {
@@ -194,6 +194,7 @@ mod tests {
             saving_bytes: Bytes(u64::MAX),
             cost: Cost::Precision,
             covers: Covers::Request,
+            lasts: Some(Lasts { steps: u64::MAX, called: "requests".to_owned() }),
             error_percent: Some(6.0),
             site: Some("model.py:3".to_owned()),
             short: text.to_owned(),

@@ -279,7 +279,7 @@ fn fixes(record: &FindingRecord) -> Vec<FixRow> {
             text: fix.short.clone(),
             needs: format!("needs {}", fix.needs_bytes),
             verdict,
-            cost: cost(fix),
+            cost: cost(fix, record.step.is_some()),
             basis: basis(fix),
             helps,
         }
@@ -288,14 +288,17 @@ fn fixes(record: &FindingRecord) -> Vec<FixRow> {
 }
 
 /// What a change costs, and what the replay covers.
-fn cost(fix: &Fix) -> String {
-    let covers = match fix.covers {
-        // A note says it of all.
-        Covers::Run | Covers::Steps => None,
-        Covers::Step => Some("this step"),
-        Covers::Request => Some("this request only"),
+fn cost(fix: &Fix, is_step: bool) -> String {
+    let covers = match (&fix.lasts, fix.covers) {
+        (Some(lasts), _) if fix.outcome != Outcome::Short => {
+            Some(format!("full again in {} {}", grouped(lasts.steps), lasts.called))
+        }
+        // A note says it of all steps.
+        (_, Covers::Run | Covers::Steps) => None,
+        (_, Covers::Step) => Some(if is_step { "this step" } else { "this pass" }.to_owned()),
+        (_, Covers::Request) => Some("this request only".to_owned()),
     };
-    let cost = (fix.outcome != Outcome::Short).then(|| fix.cost.name());
+    let cost = (fix.outcome != Outcome::Short).then(|| fix.cost.name().to_owned());
     cost.into_iter().chain(covers).collect::<Vec<_>>().join(", ")
 }
 

@@ -248,8 +248,8 @@ async fn phases(
         return Ok(());
     }
     let [steps, phases] = PHASES;
-    let word = report.step_word;
-    writer.name("thread_name", steps, format!("{word}s"))?;
+    let [word, words] = report.step_words;
+    writer.name("thread_name", steps, words.to_owned())?;
     writer.name("thread_name", phases, "phases".to_owned())?;
     // The state after an event lasts until the next one, so slices end where the next begins.
     let at = |event: u32| time(target, event.saturating_add(1).min(target.trace().slots() - 1));

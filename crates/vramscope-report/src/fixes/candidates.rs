@@ -4,7 +4,9 @@ use super::Trial;
 use crate::holders;
 use crate::target::Target;
 use std::cmp::Reverse;
-use vramscope_inference::{CHANGES, Cost, Offer, Recipe, Value, WhatIf};
+use std::collections::BTreeSet;
+use vramscope_inference::{CHANGES, Cost, Facts, Offer, Recipe, Value, WhatIf};
+use vramscope_snapshot::StackId;
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 
@@ -58,11 +60,11 @@ pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Ca
         })
         .collect();
     all.extend(Recipe::parse_list(BOTH).ok().map(|both| Candidate::of(both, Cost::Time)));
-    all.extend(
-        holders::droppable(trial.target).into_iter().map(|(name, births)| {
-            Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit)
-        }),
-    );
+    all.extend(holders::droppable(trial.target).into_iter().map(|(name, births)| {
+        let name = format!("dropping {name}");
+        Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit)
+    }));
+    all.extend(idle_models(trial.target));
     if let Some(settings) = expandable(trial.target, trial.model) {
         let settings = Some(settings);
         all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::Setting });
@@ -71,6 +73,18 @@ pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Ca
     let worth = |all: &Candidate| all.recipes.iter().map(|of| of.change.worth_percent).min();
     all.sort_by_key(|candidate| (candidate.cost, Reverse(worth(candidate))));
     all
+}
+
+/// Idle models that move to the host before the failed request.
+fn idle_models(target: Target<'_>) -> Option<Candidate> {
+    let findings = target.entry.findings(target.index);
+    let finding = findings.iter().find(|finding| matches!(finding.facts, Facts::IdleModel(_)))?;
+    let stacks: BTreeSet<StackId> = finding.parts.iter().map(|part| part.stack).collect();
+    let blocks = target.trace().blocks.iter().filter(|block| stacks.contains(&block.stack));
+    let mut births: Vec<u32> = blocks.filter_map(|block| Some(block.alloc_event()?.0)).collect();
+    births.sort_unstable();
+    let name = "idle models moved to the host".to_owned();
+    Some(Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit))
 }
 
 /// What keeps most activations, and what keeps most beside them.

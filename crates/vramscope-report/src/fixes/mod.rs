@@ -18,8 +18,8 @@ use crate::what_if::{Outcome, least_available, most_available};
 use candidates::{Candidate, candidates};
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{
-    Applied, Arena, Category, ChangedRun, Context, Cost, Covers, Editable, Fix, Look, OomStory,
-    Question, Recipe, Rest, Search, Verdict, WhatIf, ended_by_failure, settings_text,
+    Applied, Arena, Category, ChangedRun, Context, Cost, Covers, Editable, Fix, Grows, Lasts, Look,
+    OomStory, Question, Recipe, Rest, Search, Verdict, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -84,7 +84,7 @@ pub(crate) async fn of_oom(
     };
     let trial = Trial::new(target, model, editable, available, budget).await;
     let Some(trial) = trial else { return nothing() };
-    let mut trial = Trial { at_most, earlier_batch, ..trial };
+    let mut trial = Trial { at_most, earlier_batch, grows: story.grows, ..trial };
     let singles = trial.singles(budget).await;
     let fits = singles.iter().any(|(_, fix)| fix.outcome == Outcome::Fits);
     let sets = match editable.rest {
@@ -138,6 +138,7 @@ async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) ->
         saving_bytes: Bytes(0),
         cost: Cost::Setting,
         covers: Covers::Run,
+        lasts: None,
         error_percent: None,
         site: None,
     })
@@ -145,6 +146,11 @@ async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) ->
 
 /// What fits, what may fit, and what everybody tries and does not help.
 fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<Fix> {
+    // Beside what ends growth, nothing that delays it is worth a line.
+    let ends = |(_, fix): &(Candidate, Fix)| fix.outcome == Outcome::Fits && fix.lasts.is_none();
+    if all.iter().any(ends) {
+        all.retain(|(_, fix)| fix.outcome == Outcome::Short || fix.lasts.is_none());
+    }
     // A stable sort: by cost within each outcome.
     all.sort_by_key(|(_, fix)| (order(fix.outcome), fix.cost));
     let fitting: Vec<Recipe> = all
@@ -158,11 +164,16 @@ fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<Fix> {
     };
     let mut of_cost: BTreeMap<(u8, Cost), usize> = BTreeMap::new();
     let (mut fits, mut short) = (0, 0);
+    // Two changes of one effect are one to a reader: `batch` and `eval_batch`.
+    let mut known: BTreeSet<(Cost, Bytes, Bytes)> = BTreeSet::new();
     all.retain(|(of, fix)| {
         let same = of_cost.entry((order(fix.outcome), fix.cost)).or_default();
         match fix.outcome {
             Outcome::Fits | Outcome::FitsBarely => {
-                let is_new = *same < MAX_OF_COST && fits < MAX_FITTING && !has_needless(of);
+                let is_new = *same < MAX_OF_COST
+                    && fits < MAX_FITTING
+                    && !has_needless(of)
+                    && known.insert((fix.cost, fix.needs_bytes, fix.saving_bytes));
                 *same += usize::from(is_new);
                 fits += usize::from(is_new);
                 is_new
@@ -186,6 +197,26 @@ fn order(outcome: Outcome) -> u8 {
     }
 }
 
+/// Growth of less than this part of the recorded one has ended, in percent.
+const ENDED_PERCENT: u64 = 10;
+
+/// How long a changed run goes on with so much to spare; `None` if it does not grow.
+async fn lasts(
+    grows: Grows,
+    run: &ChangedRun<'_>,
+    spare: u64,
+    budget: &mut Budget,
+) -> Option<Lasts> {
+    // The time of the last event before a state.
+    let [from, to] = grows.between.map(|slot| f64::from(slot) - 1.0);
+    let [before, after] = [run.live_at(from, budget).await, run.live_at(to, budget).await];
+    let per_step = after.saturating_sub(before) / u64::from(grows.steps.max(1));
+    (per_step * 100 > grows.per_step.0 * ENDED_PERCENT).then(|| {
+        let steps = spare / per_step;
+        Lasts { steps, called: grows.words[usize::from(steps != 1)].to_owned() }
+    })
+}
+
 /// What a change is tried on.
 struct Trial<'a> {
     target: Target<'a>,
@@ -198,6 +229,8 @@ struct Trial<'a> {
     at_most: u64,
     /// The inputs of the largest step before the one that failed, as a part of its own.
     earlier_batch: Option<f64>,
+    /// What grows from step to step.
+    grows: Option<Grows>,
     /// The peak of `active_bytes` without a change, by the sizes of blocks alone.
     before: u64,
     /// The peak of `active_bytes` without a change, in a replay.
@@ -218,7 +251,7 @@ impl<'a> Trial<'a> {
         let base = arena.apply(evidence, &[], budget).await.ok()?;
         let before = base.active_peak(&model.settings, budget).await;
         let replayed = base.replayed_active_peak(&model.settings, budget).await;
-        let (at_most, earlier_batch) = (available, None);
+        let (at_most, earlier_batch, grows) = (available, None, None);
         Some(Self {
             target,
             model,
@@ -227,6 +260,7 @@ impl<'a> Trial<'a> {
             available,
             at_most,
             earlier_batch,
+            grows,
             before,
             replayed,
         })
@@ -284,7 +318,11 @@ impl<'a> Trial<'a> {
         let answer = run.answer(settings, Some(self.available), budget).await;
         let saving = self.replayed.saturating_sub(answer.active_peak);
         let known = Known { saving, error_percent: answer.error_percent, ..known };
-        let is_of_request = candidate.recipes.iter().any(|recipe| recipe.change.is_of_request);
+        let infers = self.editable.infers();
+        let is_of_request = candidate
+            .recipes
+            .iter()
+            .any(|recipe| recipe.change.is_of_request || infers && recipe.change.is_smaller_batch);
         let outcome = match answer.fits {
             Some(Outcome::Unknown) if is_of_request => Outcome::Fits,
             outcome => outcome.unwrap_or(Outcome::Fits),
@@ -299,7 +337,11 @@ impl<'a> Trial<'a> {
             // Whether a limit of unknown size is high enough is not known.
             short = Some(needs.checked_sub(self.at_most).filter(|&bytes| bytes > 0)?);
         }
-        Some(known.fix(self.target, &run.applied, outcome, needs, short))
+        let mut fix = known.fix(self.target, &run.applied, outcome, needs, short);
+        if let Some(grows) = self.grows {
+            fix.lasts = lasts(grows, &run, self.available.saturating_sub(needs), budget).await;
+        }
+        Some(fix)
     }
 }
 
@@ -342,7 +384,9 @@ impl Known<'_> {
             saving_bytes: Bytes(self.saving),
             cost: self.candidate.cost,
             covers: Covers::of(self.rest),
-            error_percent: self.error_percent,
+            lasts: None,
+            // What follows the request was not measured.
+            error_percent: self.error_percent.filter(|_| self.rest != Rest::Unknown),
             site: applied.iter().find_map(|one| words::site(target, one)),
         }
     }

@@ -39,6 +39,7 @@ pub(super) fn of_peak_part(target: Target<'_>, part: &PeakPart) -> Fix {
         saving_bytes: Bytes(part.saving),
         cost: part.cure.change.cost,
         covers: Covers::Run,
+        lasts: None,
         error_percent: None,
         site: site(target, &applied),
     }

@@ -3,8 +3,9 @@
 use super::{Formula, Limiting, NextStepRecord, Phases, SumRecord};
 use vramscope_units::Bytes;
 
-/// The sentences of a report, in order of importance. `repetitions` is their number.
-pub(super) fn sentences(report: &Phases<'_>, repetitions: Option<u32>) -> Vec<String> {
+/// The sentences of a report, in order of importance. `repetitions` is their number, and the word
+/// for one.
+pub(super) fn sentences(report: &Phases<'_>, repetitions: Option<(u32, &str)>) -> Vec<String> {
     let Some(limiting) = &report.limiting else { return Vec::new() };
     let mut texts = vec![limits(limiting, &report.sum, repetitions)];
     // The window of a first step does not have the peak of the run.
@@ -21,16 +22,16 @@ fn named(phase: &str) -> String {
     if phase == "other" { "other code".to_owned() } else { format!("the {phase} phase") }
 }
 
-/// ` of step 2`, or ` of repetition 2 of 8`; empty outside of steps.
-fn of_step(row: &SumRecord, repetitions: Option<u32>) -> String {
+/// ` of step 2`, or ` of request 2 of 8`; empty outside of steps.
+fn of_step(row: &SumRecord, repetitions: Option<(u32, &str)>) -> String {
     match (row.step, repetitions) {
-        (Some(step), Some(of)) => format!(" of repetition {step} of {of}"),
+        (Some(step), Some((of, word))) => format!(" of {word} {step} of {of}"),
         (Some(step), None) => format!(" of step {step}"),
         (None, _) => String::new(),
     }
 }
 
-fn limits(limiting: &Limiting, sum: &[SumRecord], repetitions: Option<u32>) -> String {
+fn limits(limiting: &Limiting, sum: &[SumRecord], repetitions: Option<(u32, &str)>) -> String {
     let peak = format!(
         "The peak is {}, in {}{}",
         Bytes(limiting.bytes),

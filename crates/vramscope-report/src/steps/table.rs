@@ -22,9 +22,9 @@ pub struct StepTable<'a> {
     pub device: u32,
     /// The evidence for steps; null if nothing shows steps.
     pub steps_by: Option<&'static str>,
-    /// What a step is called: `step` or `repetition`.
+    /// What one step and several are called.
     #[serde(skip)]
-    pub step_word: &'static str,
+    pub step_words: [&'static str; 2],
     /// The steps in order.
     pub steps: Vec<StepRow>,
     /// The number of steps left out by `--limit`.
@@ -95,7 +95,7 @@ pub async fn step_table<'a>(
         rank: of.rank,
         device: of.device,
         steps_by: of.steps_by,
-        step_word: of.step_word,
+        step_words: of.step_words,
         steps: of.steps.into_iter().map(row).collect(),
         omitted: of.omitted,
         outside: of.outside,

@@ -32,8 +32,8 @@ use vramscope_report::what_if::{
     SettingsRecord, USUAL, WrongItem,
 };
 use vramscope_report::{
-    CategoryShare, Cost, Covers, Fix, Look, PlanRecord, PlannedSet, ProgramRecord, Simulated,
-    TensorRecord,
+    CategoryShare, Cost, Covers, Fix, Lasts, Look, PlanRecord, PlannedSet, ProgramRecord,
+    Simulated, TensorRecord,
 };
 use vramscope_trace::Exactness;
 use vramscope_units::{
@@ -192,6 +192,7 @@ fn declarations() -> String {
         Outcome,
         Cost,
         Covers,
+        Lasts,
         Fix,
         PlannedSet,
         PlanRecord,

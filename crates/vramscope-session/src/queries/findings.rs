@@ -4,9 +4,10 @@ use super::block_detail as detail;
 use crate::messages::FrameRow;
 use crate::messages::views::{FindingRow, FindingView};
 use std::cmp::Reverse;
-use vramscope_inference::{About, FindingKind, Phase, Steps};
+use vramscope_inference::{About, FindingKind, Phase};
 
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device, step_and_phase};
+use vramscope_report::phases::step_words;
 use vramscope_report::{FrameRecord, Target, text};
 use vramscope_trace::Block;
 use vramscope_trace::slicing::{Budget, strides};
@@ -90,8 +91,7 @@ fn frame_rows(frames: &[FrameRecord<'_>]) -> Vec<FrameRow> {
 
 /// `step 3, backward`; empty if neither is known.
 pub(super) fn place(at: Target<'_>, step: Option<u32>, phase: Option<&str>) -> String {
-    let is_training = at.entry.steps(at.index).is_none_or(Steps::are_training);
-    step_and_phase(is_training, step, phase)
+    step_and_phase(step_words(at)[0], step, phase)
 }
 
 /// Sorts findings of several ranks by severity, then bytes.

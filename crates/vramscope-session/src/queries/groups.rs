@@ -1,6 +1,5 @@
 //! Groups of blocks that a search chooses: what it finds, and what they hold together.
 
-use super::phases;
 use super::range::slot_label;
 use super::shares::{category_row, fraction};
 use crate::messages::DetailRow;
@@ -9,6 +8,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use vramscope_layout::site_color;
+use vramscope_report::phases::step_words;
 use vramscope_report::search::{Matcher, matching};
 use vramscope_report::{Derived, Quantity, Target, by_category, row_site, slot_after, slot_of};
 use vramscope_snapshot::{Frame, StackId};
@@ -194,7 +194,7 @@ pub(crate) async fn group(
         shares.iter().map(|s| category_row(s.category, s.bytes.0, whole)).collect();
     let steps = bars(at, &course, budget).await;
     let (sites, more) = site_rows(at, &sites);
-    let steps_label = phases::words(at.entry.steps(at.index))[1].to_owned();
+    let steps_label = step_words(at)[1].to_owned();
     let mut card = GroupCard {
         title,
         note: note.to_owned(),

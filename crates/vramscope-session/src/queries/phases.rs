@@ -6,20 +6,12 @@ use crate::messages::views::{PhaseItem, Phases, StepItem};
 use vramscope_inference::{Phase, PhaseSpan, Steps};
 use vramscope_layout::Axis;
 use vramscope_report::Target;
+use vramscope_report::phases::step_words;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// Cost of finding one part of the window: a few binary searches.
 const COST_PER_PART: u64 = 8;
-
-/// The words for one step and for several.
-pub(super) fn words(steps: Option<&Steps>) -> [&'static str; 2] {
-    if steps.is_none_or(Steps::are_training) {
-        ["step", "steps"]
-    } else {
-        ["repetition", "repetitions"]
-    }
-}
 
 /// A part of the window in one step and one phase, or neighbors that are merged.
 #[derive(Clone, Copy)]
@@ -84,7 +76,7 @@ pub(crate) async fn phases(
     budget: &mut Budget,
 ) -> Phases {
     let (steps, spans) = (at.entry.steps(at.index), at.entry.categories(at.index).phases());
-    let label = if steps.is_some() { words(steps)[1] } else { "phases" };
+    let label = if steps.is_some() { step_words(at)[1] } else { "phases" };
     let mut all =
         Phases { label: label.to_owned(), x0, x1, columns, items: Vec::new(), steps: Vec::new() };
     let shows_phases = spans.iter().any(|span| span.phase != spans[0].phase);
@@ -125,7 +117,7 @@ pub(crate) async fn phases(
         }
     }
     let items = StepItems { axis, begins, first, end, column, right: x1 };
-    all.steps = items.find(at, words(steps), budget).await;
+    all.steps = items.find(at, step_words(at), budget).await;
     for part in parts {
         let state = peak_of(at.trace(), (part.begin, part.end), budget).await;
         let peak = Bytes(at.trace().requested.at(state));
@@ -134,7 +126,7 @@ pub(crate) async fn phases(
             x1: slot(axis, part.end, end),
             phase: part.phase.map_or("", Phase::name).to_owned(),
             step: part.begun.map(|number| grouped(number.into())).unwrap_or_default(),
-            title: format!("{}: {}, peak {peak}", name(&part, words(steps)), events(&part)),
+            title: format!("{}: {}, peak {peak}", name(&part, step_words(at)), events(&part)),
         });
     }
     all

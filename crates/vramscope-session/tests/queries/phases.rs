@@ -143,12 +143,12 @@ fn repetitions_are_not_called_steps_and_files_without_phases_have_no_lane() {
     let whole = Query::Phases { axis: AxisKind::Event, x0: 0.0, x1: 1e9, columns: 1_000_000_000 };
     let mut session = repeated();
     let phases: Phases = answer!(session, whole.clone(), Phases);
-    assert_eq!(phases.label, "repetitions");
-    assert!(phases.items.iter().any(|item| item.title.starts_with("repetition 0")), "{phases:?}");
+    assert_eq!(phases.label, "passes");
+    assert!(phases.items.iter().any(|item| item.title.starts_with("pass 0")), "{phases:?}");
     assert!(!phases.items.iter().any(|item| item.title.contains("step")), "{phases:?}");
     let settings = answer!(session, Query::Settings {}, Settings);
     let row = settings.provenance.iter().find(|row| row.key == "steps").expect("a row");
-    assert_eq!(row.label, "repetitions");
+    assert_eq!(row.label, "passes");
     let (mut session, _) = open_session("recorded/misc/norecord.pickle");
     assert!(answer!(session, whole, Phases).items.is_empty());
     // Without a clock there is no time axis.

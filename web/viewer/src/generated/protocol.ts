@@ -2419,6 +2419,16 @@ export type Cost = "setting" | "edit" | "time" | "precision" | "batch";
 
 export type Covers = "run" | "steps" | "step" | "request";
 
+export type Lasts = { 
+/**
+ * Further steps, after what `covers` names.
+ */
+steps: bigint, 
+/**
+ * What so many of them are called: `steps`, `request` or `passes`.
+ */
+called: string, };
+
 export type Fix = { 
 /**
  * The change in a few words: `6 blocks checkpointed (models.py:65)`.
@@ -2456,6 +2466,11 @@ cost: Cost,
  * The part of the run that was replayed.
  */
 covers: Covers, 
+/**
+ * When memory is full again, if something grows from step to step that the change leaves; null
+ * if nothing grows.
+ */
+lasts: Lasts | null, 
 /**
  * The measured error of the peak, in percent; null where nothing but settings changes.
  */
@@ -2506,6 +2521,11 @@ cost: Cost,
  * The part of the run that was replayed.
  */
 covers: Covers, 
+/**
+ * When memory is full again, if something grows from step to step that the change leaves; null
+ * if nothing grows.
+ */
+lasts: Lasts | null, 
 /**
  * The measured error of the peak, in percent; null where nothing but settings changes.
  */
@@ -3399,7 +3419,7 @@ density: number, };
 
 export type Phases = { 
 /**
- * The kind of items in words: `steps`, `repetitions` or, without either, `phases`.
+ * The kind of items in words: `steps`, `requests`, `passes` or, without them, `phases`.
  */
 label: string, 
 /**
@@ -4128,7 +4148,7 @@ note: string,
  */
 rows: Array<DetailRow>, 
 /**
- * The word above `steps`: `steps` or `repetitions`.
+ * The word above `steps`: `steps`, `requests` or `passes`.
  */
 stepsLabel: string, 
 /**

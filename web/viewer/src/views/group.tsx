@@ -41,7 +41,7 @@ function Content({ card, ...owners }: GroupOwners & { card: GroupCard }) {
       <Rows rows={rows} />
       {steps.length > 0 && (
         <>
-          <h4>By {stepsLabel === "steps" ? "step" : "repetition"}, most at once</h4>
+          <h4>By {stepsLabel === "passes" ? "pass" : stepsLabel.slice(0, -1)}, most at once</h4>
           <ol class="step-bars" data-testid="step-bars">
             {steps.map(({ label, bytes, share, term }) => (
               <li key={label}>

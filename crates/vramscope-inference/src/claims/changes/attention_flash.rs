@@ -41,9 +41,20 @@ fn compare(change: &'static Change, a: &Features, b: &Features) -> Compared {
 }
 
 /// # Errors
-/// No softmax of attention is in the call stacks.
+/// No softmax of attention is in the call stacks, or the program keeps its maps.
 fn flash(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
     let maps = attention_maps(lives, facts);
+    // Without a backward pass nothing but the program needs maps after their pass.
+    let is_kept = |pass: &Pass| {
+        let made = lives.born(pass.begin, pass.end);
+        let mut of_pass = maps.iter().filter(|index| made.contains(index));
+        let ends_later = |life: &Life| life.end > pass.end && !life.stays();
+        of_pass.any(|&index| ends_later(&lives.all[index]))
+    };
+    let infers = lives.failure.is_none() && facts.training().next().is_none();
+    if infers && facts.passes.iter().any(is_kept) {
+        return Err(Declined::MapsKept);
+    }
     for &index in &maps {
         lives.all[index].drop();
     }

@@ -3,6 +3,7 @@
 use super::batch::scale;
 use super::growth::{growth, has_other_size, is_near, of_step, rounded};
 use super::prelude::*;
+use crate::evidence::evaluation;
 
 pub(super) static EVAL_BATCH: Change = Change {
     form: "eval_batch:K",
@@ -11,7 +12,7 @@ pub(super) static EVAL_BATCH: Change = Change {
     tries: |_| vec![Value::Factor(0.5)],
     is_smaller_batch: true,
     apply: |lives, facts, value, _| {
-        if facts.passes.iter().all(|pass| pass.backward.is_some()) {
+        if !evaluation::evaluates(lives, facts) {
             return Err(Declined::NoEvaluation);
         }
         scale(lives, facts, value.factor(), |life| facts.is_in_evaluation(life.begin))

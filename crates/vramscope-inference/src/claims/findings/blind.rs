@@ -169,7 +169,10 @@ fn steps(cx: Evidence<'_>) -> Option<BlindSpot> {
     let has_backward = cx.trains();
     let training = cx.steps.filter(|steps| steps.are_training());
     // Growth from request to request was looked for.
-    if cx.steps.is_some_and(|steps| steps.show_growth() && steps.whole() >= MIN_STEPS) {
+    let are_enough = |steps: &Steps| steps.whole() >= MIN_STEPS;
+    if cx.steps.is_some_and(|steps| steps.show_growth() && are_enough(steps))
+        || cx.passes.in_a_row().as_ref().is_some_and(are_enough)
+    {
         return None;
     }
     if training.is_none() && !has_backward {

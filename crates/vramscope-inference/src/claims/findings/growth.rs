@@ -14,6 +14,7 @@ mod words;
 use crate::category::{Phase, PhaseSpan};
 use crate::claims::found::Found;
 use crate::evidence::{Evidence, Materiality};
+use crate::steps::Steps;
 use vramscope_trace::slicing::Budget;
 
 pub use facts::{Growth, GrowthKind};
@@ -25,7 +26,19 @@ const MATTERS: Materiality = Materiality::percent(5);
 /// The growth in a device's window.
 pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<Growth>> {
     // A cache grows from token to token on purpose, but not from request to request.
-    let Some(steps) = cx.steps.filter(|steps| steps.show_growth()) else { return Vec::new() };
+    if let Some(steps) = cx.steps.filter(|steps| steps.show_growth()) {
+        let found = of_steps(cx, steps, budget).await;
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    match cx.passes.in_a_row() {
+        Some(passes) => of_steps(cx, &passes, budget).await,
+        None => Vec::new(),
+    }
+}
+
+async fn of_steps(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<Found<Growth>> {
     let Some(steady) = pattern::steady(steps) else { return Vec::new() };
     let found = series::candidates(cx, steps, steady.clone(), MIN_GROWING_STEPS, budget).await;
     leak::merged(cx, steps, &steady, found, budget).await

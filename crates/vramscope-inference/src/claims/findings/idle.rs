@@ -76,15 +76,18 @@ struct Line {
     sizes: FxHashSet<u64>,
 }
 
-/// The finding about idle models. In training each step uses all of them.
+/// The finding about idle models. In training each step may use all that a step has used, so only
+/// models count that ran before the first one.
 pub(super) async fn idle(
     cx: Evidence<'_>,
     marks: &Marks,
     budget: &mut Budget,
 ) -> Option<Found<Idle>> {
-    if cx.trains() {
+    let training = cx.passes.all.iter().find(|pass| pass.backward.is_some());
+    if cx.trains() && training.is_none() {
         return None;
     }
+    let until = training.map_or(u32::MAX, |pass| pass.lead.max(0.0) as u32);
     let failed = cx.trace.ooms.last().map(|oom| oom.event.0 + 1);
     let slot = failed.unwrap_or_else(|| cx.peak_slot());
     let models = models(cx, marks, slot, budget).await;
@@ -100,7 +103,7 @@ pub(super) async fn idle(
         let Some(&(best, _)) = shares.iter().max_by_key(|(share, _)| *share) else { continue };
         let uses = shares.iter().filter(|(share, _)| share * 100 >= best * ALSO_PERCENT);
         let Some(&(_, last)) = uses.max_by_key(|(_, line)| line.last) else { continue };
-        if best >= MIN_EXPLAINED && last.last < runs.first {
+        if best >= MIN_EXPLAINED && last.last < runs.first.min(until) {
             idle.push((model, last));
         }
     }

@@ -53,7 +53,7 @@ pub use idle::Idle;
 pub use loaded::Loaded;
 pub use no_grad::NoGrad;
 pub use one_piece::OnePiece;
-pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
+pub use oom::{Aftermath, Climb, Context, Grows, LargerPass, OomStory, Returned, Verdict};
 pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
 pub use pinned::{Pinned, PinnedCause};

@@ -13,7 +13,7 @@ mod tests;
 use crate::category::{Categories, Category};
 use crate::evidence::failure::failure;
 use crate::step_phases::{StepPart, StepPhase, StepPhases};
-use crate::steps::Steps;
+use crate::steps::{Repetition, StepSource, Steps};
 pub use before::Earlier;
 pub(crate) use find::{Blocks, Made, outlives_steps, passes};
 use vramscope_snapshot::Snapshot;
@@ -34,6 +34,22 @@ pub struct Passes {
 }
 
 impl Passes {
+    /// The longest row of passes that each begin with inputs of their own and have no backward
+    /// pass: evaluations and requests. What stays after one can be compared with what stays after
+    /// the next. The last of them ends where the next pass of another kind begins, and is left out
+    /// at the end of the window: it may not be whole. `None` without such a pass.
+    pub fn in_a_row(&self) -> Option<Steps> {
+        let is_own = |pass: &Pass| pass.kind == PassKind::Evaluation && !pass.inputs.is_empty();
+        let rows = self.all.chunk_by(|a, b| is_own(a) == is_own(b));
+        let row = rows.filter(|row| is_own(&row[0])).max_by_key(|row| row.len())?;
+        let next = self.all.iter().find(|pass| pass.begin > row[row.len() - 1].begin);
+        let mut begins: Vec<u32> =
+            row.iter().chain(next).map(|pass| pass.lead.max(0.0).ceil() as u32).collect();
+        begins.dedup();
+        let repetition = Some(Repetition { is_cut_off: next.is_none(), has_passes: false });
+        Some(Steps { begins, source: StepSource::Repetition, repetition })
+    }
+
     /// The passes of a window. `steps` are those of the same trace.
     #[inline(never)]
     pub fn find<'a>(

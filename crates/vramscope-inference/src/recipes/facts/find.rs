@@ -18,14 +18,24 @@ const WORKSPACES: [u64; 3] = [32 << 20, 8_519_680, 4 << 20];
 impl Facts {
     /// The facts of a run. `dims` are those of its peak.
     pub(crate) async fn new(lives: &mut Lives, dims: Option<&Dims>, budget: &mut Budget) -> Self {
+        budget.charge(lives.all.len() as u64).await;
+        let results = lives.all.iter().filter(|life| {
+            matches!(life.phase, StepPhase::Forward | StepPhase::Evaluation) && !life.is_of_model()
+        });
+        let largest = results.map(|life| life.bytes).max().unwrap_or(u64::MAX);
         for part in strides(lives.all.len()) {
             budget.charge(part.len() as u64).await;
             for life in &mut lives.all[part] {
                 let is_workspace = WORKSPACES.contains(&life.bytes)
                     && life.category == Category::Temporary
                     && life.end - life.begin <= 2.0;
+                // All data of a run: no batch is larger than all that a pass makes of it.
+                let is_data_set =
+                    life.category == Category::Input && life.stays() && life.bytes > largest;
                 if is_workspace {
                     life.category = Category::Workspace;
+                } else if is_data_set {
+                    life.category = Category::Buffer;
                 }
             }
         }

@@ -107,7 +107,7 @@ pub(crate) fn logits_until(
             && lives_on(life)
     })?;
     let first = &all[block];
-    if !is_of_loss(lives, first, end) {
+    if !is_of_loss(lives, facts, first, end) {
         return None;
     }
     let is_upcast = lives.born(first.begin, end).any(|index| {
@@ -122,8 +122,9 @@ pub(crate) fn logits_until(
 }
 
 /// Whether cross entropy makes a block of the logits' size, and no convolution makes the logits. A
-/// compiled program has no frames that say it.
-fn is_of_loss(lives: &Lives, first: &Life, end: f64) -> bool {
+/// compiled program has no frames that say it: it has a loss if a pass of it goes backward, or if
+/// it failed in its first.
+fn is_of_loss(lives: &Lives, facts: &Facts, first: &Life, end: f64) -> bool {
     let has = |life: &Life, kind: Mark| {
         lives.frames(life).iter().any(|&frame| lives.stacks.mark(frame).has(kind))
     };
@@ -134,5 +135,8 @@ fn is_of_loss(lives: &Lives, first: &Life, end: f64) -> bool {
     let alike =
         |bytes: u64| bytes == first.bytes || bytes == first.bytes / 2 || bytes / 2 == first.bytes;
     let is_eager = later.iter().any(|life| has(life, Mark::MODULE_CALL));
-    !is_eager || later.iter().any(|life| alike(life.bytes) && has(life, Mark::CROSS_ENTROPY))
+    let is_of_loss = |life: &Life| alike(life.bytes) && has(life, Mark::CROSS_ENTROPY);
+    let may_train =
+        facts.training().next().is_some() || lives.failure.is_some() && facts.passes.len() <= 1;
+    !is_eager && may_train || later.iter().any(is_of_loss)
 }

@@ -22,9 +22,12 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
     };
     let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
     let mut callers: FxHashSet<(u32, Place)> = FxHashSet::default();
+    let infers = facts.training().next().is_none();
     for life in &lives.all {
+        // Without a backward pass a map is a temporary.
         let is_softmax = life.phase == StepPhase::Forward
-            && life.category == Category::Activation
+            && (life.category == Category::Activation
+                || infers && life.category == Category::Temporary)
             && has(life, Mark::SOFTMAX, 2)
             && !has(life, Mark::CROSS_ENTROPY, 3);
         if is_softmax {

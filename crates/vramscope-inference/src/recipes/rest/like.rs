@@ -12,7 +12,7 @@ use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::Budget;
 
 /// Passes are alike if the call sites that both have make at least this share of the bytes of the
-/// failed one, in percent.
+/// failed one, in percent: of all that it made, and of what is alive when it fails.
 const ALIKE_PERCENT: u64 = 50;
 
 /// Blocks of both passes at the same place.
@@ -114,7 +114,13 @@ fn pairs(lives: &Lives, failed: &Pass, whole: &Pass, at: f64) -> Option<Pairs> {
             of_whole.entry(life.stack).or_default().push_back(index);
         }
     }
-    let (mut all, mut bytes, mut shared) = (Vec::new(), 0_u64, 0_u64);
+    let mut all = Vec::new();
+    // Of all bytes, and of those that are alive at the failure.
+    let (mut bytes, mut shared) = ([0_u64; 2], [0_u64; 2]);
+    let add = |sums: &mut [u64; 2], life: &Life| {
+        sums[0] = sums[0].saturating_add(life.bytes);
+        sums[1] = sums[1].saturating_add(if life.end > at { life.bytes } else { 0 });
+    };
     let mut of_site: FxHashMap<Option<StackId>, (u64, u64)> = FxHashMap::default();
     let mut of_size = FxHashMap::default();
     for now in lives.born(failed.lead, at) {
@@ -122,18 +128,21 @@ fn pairs(lives: &Lives, failed: &Pass, whole: &Pass, at: f64) -> Option<Pairs> {
         if life.is_of_model() {
             continue;
         }
-        bytes = bytes.saturating_add(life.bytes);
+        add(&mut bytes, life);
         let Some(before) = of_whole.get_mut(&life.stack).and_then(VecDeque::pop_front) else {
             continue;
         };
-        shared = shared.saturating_add(life.bytes);
+        add(&mut shared, life);
         let of = lives.all[before].bytes;
         all.push((now, before));
         of_size.entry(of).or_insert(life.bytes);
         let sums = of_site.entry(life.stack).or_default();
         *sums = (sums.0.saturating_add(life.bytes), sums.1.saturating_add(of));
     }
-    if all.is_empty() || shared.saturating_mul(100) < bytes.saturating_mul(ALIKE_PERCENT) {
+    let is_alike = |(shared, bytes): (u64, u64)| {
+        shared.saturating_mul(100) >= bytes.saturating_mul(ALIKE_PERCENT)
+    };
+    if all.is_empty() || !std::iter::zip(shared, bytes).all(is_alike) {
         return None;
     }
     let changed = of_site.values().filter(|(now, before)| now != before);

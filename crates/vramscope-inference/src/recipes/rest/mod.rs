@@ -107,7 +107,7 @@ pub(super) async fn complete(
         Some(trained) if is_pass => {
             evaluation::complete(lives, facts, failure, step, trained, budget).await
         }
-        None if !has_whole && phase == StepPhase::Forward => {
+        None if !has_whole && phase == StepPhase::Forward && !infers(lives, facts, failure.at) => {
             forward::complete(lives, facts, failure, step, budget).await
         }
         _ => None,
@@ -116,6 +116,25 @@ pub(super) async fn complete(
         found = like::complete(lives, facts, failure, stack, budget).await;
     }
     found.unwrap_or_else(|| unknown(lives, failure, phase, step))
+}
+
+/// What a pass of inference leaves of its blocks, at most, in percent.
+const LEFT_PERCENT: u64 = 15;
+
+/// Whether no pass goes backward, and a whole one before a failure was dropped.
+pub(super) fn infers(lives: &Lives, facts: &Facts, at: f64) -> bool {
+    let mut whole = facts.passes.iter().filter(|pass| pass.over() < at);
+    facts.training().next().is_none()
+        && whole.any(|pass| {
+            let of = lives.all[lives.born(pass.begin, pass.end)].iter();
+            let made = of.filter(|life| !life.is_of_model() && life.category != Category::Input);
+            let (mut all, mut left) = (0_u64, 0_u64);
+            for life in made {
+                all = all.saturating_add(life.bytes);
+                left = left.saturating_add(if life.end > at { life.bytes } else { 0 });
+            }
+            all > 0 && left.saturating_mul(100) <= all.saturating_mul(LEFT_PERCENT)
+        })
 }
 
 /// Leaves out what came after the failure: the unwinding of the exception.

@@ -215,11 +215,21 @@ pub(super) async fn optimizer(
             let state = |_| new(of[0], at + 0.1, f64::INFINITY, Category::OptimizerState);
             lives.all.extend((0..missing).map(state));
         }
+        let mut made = end_temporaries(lives, step, at + 2.0);
+        let is_missing = |gradient: &&Life| match made.get_mut(&gradient.bytes) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        };
         let spread = 0.9 / gradients.len().max(1) as f64;
-        lives.all.extend((0_u32..).zip(&gradients).map(|(index, gradient)| {
-            let begin = at + 1.0 + spread * f64::from(index);
-            new(gradient, begin, at + 2.0, Category::Temporary)
-        }));
+        lives.all.extend((0_u32..).zip(gradients.iter().filter(is_missing)).map(
+            |(index, gradient)| {
+                let begin = at + 1.0 + spread * f64::from(index);
+                new(gradient, begin, at + 2.0, Category::Temporary)
+            },
+        ));
     }
     for life in &mut lives.all {
         if life.category == Category::Gradient && life.stays() {
@@ -236,6 +246,19 @@ pub(super) async fn optimizer(
     let border = Border(FxHashMap::default());
     repeat(lives, facts, &unit, at + 4.0, step + 1, &border, budget).await;
     Rest::Optimizer
+}
+
+/// Ends the temporaries that an unfinished step of the optimizer holds, and counts them by size.
+fn end_temporaries(lives: &mut Lives, step: i32, end: f64) -> BTreeMap<u64, usize> {
+    let mut made = BTreeMap::new();
+    for life in &mut lives.all {
+        let is_of_step = life.phase == StepPhase::Optimizer && life.step == step;
+        if is_of_step && life.category == Category::Temporary && life.stays() {
+            (life.end, life.dies_in) = (end, Some((StepPhase::Optimizer, step)));
+            *made.entry(life.bytes).or_default() += 1;
+        }
+    }
+    made
 }
 
 /// Ends the spans before a time, and lets the last go on to `end`.

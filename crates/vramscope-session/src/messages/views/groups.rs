@@ -34,7 +34,7 @@ pub struct GroupCard {
     pub note: String,
     /// The properties in display order.
     pub rows: Vec<DetailRow>,
-    /// The word above `steps`: `steps` or `repetitions`.
+    /// The word above `steps`: `steps`, `requests` or `passes`.
     pub steps_label: String,
     /// The most bytes at once in each step; empty without steps.
     pub steps: Vec<StepBar>,

@@ -95,7 +95,7 @@ pub struct TrackItem {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Phases {
-    /// The kind of items in words: `steps`, `repetitions` or, without either, `phases`.
+    /// The kind of items in words: `steps`, `requests`, `passes` or, without them, `phases`.
     pub label: String,
     /// Left edge of the query in slots.
     pub x0: f64,

@@ -66,7 +66,7 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
             Some(steps) => {
                 let text =
                     format!("{}, inferred from {}", grouped(steps.whole() as u64), evidence(steps));
-                (if steps.are_training() { "training steps" } else { "repetitions" }, text)
+                (if steps.are_training() { "training steps" } else { steps.words()[1] }, text)
             }
             None => ("training steps", "none found".to_owned()),
         };

@@ -4,6 +4,7 @@ use crate::claims::found::Found;
 use crate::claims::kinds::FindingKind;
 use crate::claims::severity::Severity;
 use crate::evidence::Evidence;
+use crate::steps::Steps;
 use vramscope_snapshot::Frame;
 use vramscope_units::Bytes;
 
@@ -51,15 +52,24 @@ pub struct Growth {
     pub activations: Option<(Bytes, Bytes)>,
     /// Whether an evaluation makes some of the blocks.
     pub at_evaluation: bool,
-    /// Whether repetitions grow, and not training steps: requests.
-    pub repeats: bool,
+    /// The words for what grows: training steps, or requests.
+    pub words: [&'static str; 2],
     /// Whether the blocks are caches of keys and values.
     pub is_cache: bool,
+    /// Whether the blocks are data from the host, without results or graphs: a store that fills.
+    pub is_data: bool,
     /// Whether gradients grow together with results from which they were made: they keep their
     /// graphs.
     pub keeps_graphs: bool,
     /// Whether gradients or optimizer state grow beyond one set for the model's parameters.
     pub is_model_state: bool,
+}
+
+impl Growth {
+    /// Whether training steps grow, and not requests.
+    pub fn are_training(&self) -> bool {
+        self.words == Steps::TRAINING
+    }
 }
 
 /// The finding about a growth.
@@ -69,9 +79,13 @@ pub(super) fn finding(
     events: Vec<u32>,
     facts: Growth,
 ) -> Found<Growth> {
-    let (bytes, repeats, rate) = (facts.total.0, facts.repeats, facts.rate.0);
+    let (bytes, rate) = (facts.total.0, facts.rate.0);
     let mut found = cx.found(FindingKind::Growth, what, bytes, bytes, events);
-    if !repeats {
+    if facts.are_training() {
+        // A replay buffer has a bound, and is full in the end.
+        if facts.is_data {
+            found.severity = Severity::Medium;
+        }
         return found.with(facts);
     }
     // A server can keep the caches of its sessions on purpose, but not for long at this rate.

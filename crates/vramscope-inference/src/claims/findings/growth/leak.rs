@@ -17,6 +17,9 @@ use vramscope_units::Bytes;
 /// The fewest call sites of kept activations that are called a graph.
 const MIN_GRAPH_SITES: usize = 4;
 
+/// The fewest pieces of data that a step stores: a list of batches keeps one or two.
+const MIN_STORED: usize = 4;
+
 /// Candidates that grow in the same steps.
 struct Leak {
     kind: GrowthKind,
@@ -172,8 +175,9 @@ impl Leak {
             at_evaluation: blocks()
                 .filter_map(|i| block(i).alloc_event())
                 .any(|event| cx.phase_at(event.0) == Some(Phase::Evaluation)),
-            repeats: !steps.are_training(),
+            words: steps.words(),
             is_cache: blocks().all(|i| cx.categories.get(i).category == Category::Cache),
+            is_data: !is_queue && self.is_data(cx, grown.len()),
             keeps_graphs: self.keeps_graphs(cx),
             is_model_state: blocks().all(|i| {
                 matches!(
@@ -194,6 +198,19 @@ impl Leak {
 }
 
 impl Leak {
+    /// Whether steps store pieces of data, several in each, and nothing that passes made: frames of
+    /// a replay buffer. `steps` is the number of steps that grow.
+    fn is_data(&self, cx: Evidence<'_>, steps: usize) -> bool {
+        let mut blocks = self.candidates.iter().flat_map(|candidate| &candidate.blocks);
+        let is_even = self.candidates.iter().all(|candidate| {
+            let bytes = |&i: &u32| cx.trace.blocks[i as usize].bytes;
+            candidate.blocks.windows(2).all(|pair| bytes(&pair[0]) == bytes(&pair[1]))
+        });
+        is_even
+            && blocks.clone().count() >= MIN_STORED * steps
+            && blocks.all(|&i| cx.categories.get(i).category == Category::Input)
+    }
+
     /// Whether gradients and results of forward passes stay in the same steps, each a tenth of the
     /// bytes at least.
     fn keeps_graphs(&self, cx: Evidence<'_>) -> bool {

@@ -15,7 +15,7 @@ const KEEP_NO_GRAPH: &str = "Keep loss.item() or output.detach() instead (hidden
 impl Claim for Growth {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let mut words = match self.activations {
-            _ if self.repeats => self.of_requests(scene),
+            _ if !self.are_training() => self.of_requests(scene),
             _ if self.keeps_graphs => self.of_gradients(scene),
             _ if self.kind == GrowthKind::Replaced => self.of_replaced(scene),
             Some(activations) => self.of_graphs(scene, activations),
@@ -31,7 +31,7 @@ impl Claim for Growth {
     fn why(&self, scene: &Scene<'_>) -> String {
         let cause = match self.activations {
             _ if self.kind == GrowthKind::Replaced => "each step makes a larger tensor".to_owned(),
-            _ if self.keeps_graphs && !self.repeats => {
+            _ if self.keeps_graphs && self.are_training() => {
                 "gradients and their graphs grow together, as with create_graph=True or \
                  retain_graph=True"
                     .to_owned()
@@ -47,6 +47,11 @@ impl Claim for Growth {
             }
             None if self.is_queue => {
                 "more comes than goes, as in a queue without a bound".to_owned()
+            }
+            None if self.is_data => {
+                "it is data that fills a store; a store with a bound, as a replay buffer, stops \
+                 growing when it is full"
+                    .to_owned()
             }
             None if self.sites > 1 => {
                 format!("{} grow in the same steps", counted(self.sites, "call site"))
@@ -83,17 +88,12 @@ impl Claim for Growth {
 }
 
 impl Growth {
-    /// The name of what growth is compared between.
-    fn step_word(&self) -> &'static str {
-        if self.repeats { "repetition" } else { "step" }
-    }
-
     /// `every step`, or `every 3 steps`.
     fn interval(&self) -> String {
-        let word = self.step_word();
+        let [word, words] = self.words;
         match self.every {
             1 => format!("every {word}"),
-            every => format!("every {every} {word}s"),
+            every => format!("every {every} {words}"),
         }
     }
 
@@ -111,12 +111,12 @@ impl Growth {
 
     /// When memory is full, or what many more steps add.
     fn outlook(&self, scene: &Scene<'_>) -> String {
-        let word = self.step_word();
+        let [word, words] = self.words;
         if let Some((steps, bytes)) = scene.predicted.full_after {
             let steps = counted(steps as usize, &format!("more {word}"));
             return format!("{bytes} are full after about {steps}");
         }
-        format!("{} more {word}s add {}", grouped(1000), self.per_1000_steps)
+        format!("{} more {words} add {}", grouped(1000), self.per_1000_steps)
     }
 
     /// How much stays, and that it stays.
@@ -127,8 +127,8 @@ impl Growth {
                 "More comes than goes, as in a queue without a bound: {total} are there in the end."
             )
         } else {
-            let word = self.step_word();
-            format!("None of it is freed while the {word}s last: {total} in the end.")
+            let words = self.words[1];
+            format!("None of it is freed while the {words} last: {total} in the end.")
         }
     }
 
@@ -162,7 +162,7 @@ impl Growth {
 
     /// Each step replaces a tensor by a larger one.
     fn of_replaced(&self, scene: &Scene<'_>) -> Words {
-        let (total, word) = (self.total, self.step_word());
+        let (total, word) = (self.total, self.words[0]);
         Words {
             title: Sentence::new("A tensor is replaced by one that is ")
                 .event(self.amount(), scene.first_event())
@@ -248,6 +248,9 @@ impl Growth {
         };
         let what = if self.is_model_state {
             " It is more than one set of gradients or optimizer state for this model."
+        } else if self.is_data {
+            " It is data that fills a store. A store with a bound, as a replay buffer, stops \
+             growing when it is full."
         } else {
             ""
         };
@@ -278,6 +281,10 @@ impl Growth {
     /// What to do about tensors that stay. Other words name a known holder.
     fn action(&self, scene: &Scene<'_>) -> &'static str {
         match (self.is_model_state, self.is_queue, scene.is_held) {
+            _ if self.is_data => {
+                "Check the bound of what stores this data: all of it must fit. Else keep it on the \
+                 CPU, and move what a step uses to the GPU."
+            }
             (true, _, true) => "",
             (true, _, false) => {
                 "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
@@ -306,6 +313,11 @@ impl Growth {
                 " It is a KV cache that grows: the keys and values of earlier requests stay.",
                 "Drop or reset the KV cache when a request ends, or bound the number of sessions \
                  that keep one.",
+            ),
+            (false, false) if self.activations.is_some() => (
+                "",
+                "What is kept holds its autograd graph: store it with .detach() or .item(), or \
+                 run the pass under torch.no_grad().",
             ),
             (false, true) => ("", "Remove what it keeps of a request when that ends, or bound it."),
             (false, false) => (

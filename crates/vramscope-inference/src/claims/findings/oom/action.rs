@@ -146,9 +146,8 @@ fn return_stranded(scene: &Scene<'_>, story: &OomStory) -> String {
 
 /// The batch that went through, if this step is larger; empty else.
 fn less_memory(story: &OomStory) -> String {
-    let larger =
-        story.larger.map(|larger| format!(": limit the batch to that of step {}", larger.step));
-    larger.unwrap_or_default()
+    let step = story.larger.and_then(|larger| larger.step);
+    step.map(|step| format!(": limit the batch to that of step {step}")).unwrap_or_default()
 }
 
 /// The call sites with most live bytes. The first part of a finding with a call stack is the

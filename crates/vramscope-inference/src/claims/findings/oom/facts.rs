@@ -84,17 +84,30 @@ pub struct Returned {
     pub bytes: Bytes,
 }
 
-/// A step that allocates more than all steps before it.
+/// A pass that makes more than all like passes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LargerStep {
+pub struct LargerPass {
     /// What it allocates more of: inputs or activations.
     pub category: Category,
     /// Its bytes until the failure.
     pub bytes: Bytes,
-    /// The bytes of the largest step before it.
+    /// The bytes of the largest pass before it.
     pub before: Bytes,
-    /// That step, from 0.
-    pub step: u32,
+    /// The step of that one, from 0; `None` if it is no training step.
+    pub step: Option<u32>,
+}
+
+/// What stays after each step before a failure grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grows {
+    /// The growth in a step.
+    pub per_step: Bytes,
+    /// The slots of the states after the first step and after the last one.
+    pub between: [u32; 2],
+    /// The steps between them.
+    pub steps: u32,
+    /// The words for one step and for several.
+    pub words: [&'static str; 2],
 }
 
 /// One failure of several with one cause: the one that ended the run, else the first.
@@ -158,8 +171,10 @@ pub struct OomStory {
     pub retries: usize,
     /// Requested bytes of what is in use by category, most first.
     pub categories: Vec<(Category, Bytes)>,
-    /// Set if the step is larger than those before it.
-    pub larger: Option<LargerStep>,
+    /// Set if the pass is larger than like ones before it.
+    pub larger: Option<LargerPass>,
+    /// Set if what stays grew from step to step before it.
+    pub grows: Option<Grows>,
     /// Blocks of the failed step that outlive it and a later step: their bytes and number.
     pub kept: Option<(Bytes, u32)>,
 }

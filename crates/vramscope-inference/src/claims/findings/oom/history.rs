@@ -1,8 +1,10 @@
 //! What the steps around a failed allocation show.
 
-use super::LargerStep;
-use crate::category::{Category, Phase};
+use super::{Grows, LargerPass};
+use crate::category::Category;
 use crate::evidence::Evidence;
+use crate::evidence::passes::{Pass, PassKind};
+use crate::step_floors::slope_before;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::Budget;
@@ -18,56 +20,73 @@ const MAX_RATIO: u64 = 64;
 /// The fewest bytes of a failed step that count as kept.
 const MIN_KEPT: u64 = 16 << 20;
 
-/// The step that failed, if it allocates more inputs or activations than all steps before it.
-pub(super) async fn larger_step(
+/// The pass that failed, if it makes more inputs or activations than all passes before it whose
+/// inputs come from the same lines.
+pub(super) async fn larger_pass(
     cx: Evidence<'_>,
-    step: Option<u32>,
-    slot: u32,
+    event: u32,
     budget: &mut Budget,
-) -> Option<LargerStep> {
-    let (steps, failed) = (cx.steps?, step.filter(|&step| step > 0)? as usize);
-    // A step with an evaluation is larger than those without.
-    let mut spans = cx.categories.phases().iter();
-    if spans
-        .any(|s| s.phase == Phase::Evaluation && (steps.begins[failed]..slot).contains(&s.begin))
-    {
-        return None;
+) -> Option<LargerPass> {
+    let failed = cx.passes.of_event(event)?;
+    let passes = &cx.passes.all[..=failed];
+    let stack = |pass: &Pass| Some(cx.trace.blocks[*pass.inputs.first()? as usize].stack);
+    let own = stack(&passes[failed])?;
+    let alike: Vec<usize> = (0..=failed).filter(|&at| stack(&passes[at]) == Some(own)).collect();
+    let mut sums = vec![[0u64; 2]; passes.len()];
+    for &at in &alike {
+        let inputs = passes[at].inputs.iter().filter(|&&block| block_is_made(cx, block, event));
+        sums[at][0] = inputs.map(|&block| cx.trace.blocks[block as usize].bytes.0).sum();
     }
-    let categories = [Category::Input, Category::Activation];
-    let mut sums = vec![[0u64; 2]; failed + 1];
-    let mut near = 0;
     let visit = |index, block: &Block| {
-        if block.origin() != Origin::Alloc || block.enters > slot {
-            return;
-        }
-        near = steps.before_near(block.enters, near);
-        let of = cx.categories.get(index).category;
-        let Some(kind) = categories.iter().position(|&category| category == of) else {
-            return;
-        };
-        if let Some(sum) = near.checked_sub(1).and_then(|step| sums.get_mut(step)) {
-            sum[kind] += block.bytes.0;
+        let made = block.alloc_event().filter(|made| made.0 <= event);
+        let Some(at) = made.and_then(|made| cx.passes.of_event(made.0)) else { return };
+        if cx.categories.get(index).category == Category::Activation {
+            sums[at][1] += block.bytes.0;
         }
     };
-    cx.trace.each_block(2, budget, visit).await;
-    let larger = |kind: usize| {
-        let before = sums[..failed].iter().enumerate().rev().max_by_key(|(_, sum)| sum[kind])?;
-        let (bytes, largest) = (sums[failed][kind], before.1[kind]);
-        let is_larger =
-            largest > 0 && u128::from(bytes) * 100 >= u128::from(largest * LARGER_PERCENT);
-        let is_alike = bytes / MAX_RATIO <= largest;
-        // Equal inputs make equal activations: the step only came further, or does other things.
-        let inputs = |step: usize| sums[step][0];
-        let (own, other) = (inputs(failed), inputs(before.0));
-        let has_equal_inputs = kind == 1 && own > 0 && own.abs_diff(other) * 20 <= own;
-        (is_larger && is_alike && !has_equal_inputs).then_some(LargerStep {
-            category: categories[kind],
+    cx.trace.each_block(8, budget, visit).await;
+    let before = &alike[..alike.len() - 1];
+    let larger = |kind: usize, category: Category| {
+        let largest = before.iter().copied().rev().max_by_key(|&at| sums[at][kind])?;
+        let (bytes, most) = (sums[failed][kind], sums[largest][kind]);
+        let is_larger = most > 0 && u128::from(bytes) * 100 >= u128::from(most * LARGER_PERCENT);
+        let is_alike = bytes / MAX_RATIO <= most;
+        // Equal inputs make equal activations: the pass only came further, or does other things.
+        let (inputs, of_largest) = (sums[failed][0], sums[largest][0]);
+        let has_equal_inputs =
+            kind == 1 && inputs > 0 && inputs.abs_diff(of_largest) * 20 <= inputs;
+        let pass = &passes[largest];
+        let step = u32::try_from(pass.step).ok().filter(|_| pass.kind == PassKind::Step);
+        (is_larger && is_alike && !has_equal_inputs).then_some(LargerPass {
+            category,
             bytes: Bytes(bytes),
-            before: Bytes(largest),
-            step: before.0 as u32,
+            before: Bytes(most),
+            step,
         })
     };
-    larger(0).or_else(|| larger(1))
+    larger(0, Category::Input).or_else(|| larger(1, Category::Activation))
+}
+
+/// Whether a block is made until an event.
+fn block_is_made(cx: Evidence<'_>, block: u32, event: u32) -> bool {
+    cx.trace.blocks[block as usize].enters <= event
+}
+
+/// How what stays grew before an event: from step to step, or from pass to pass.
+pub(super) async fn grows(cx: Evidence<'_>, event: u32, budget: &mut Budget) -> Option<Grows> {
+    let passes = cx.passes.in_a_row();
+    for steps in cx.steps.into_iter().chain(&passes) {
+        if let Some(slope) = slope_before(cx.trace, steps, event, budget).await {
+            let after = |step: u32| steps.begins[step as usize + 1];
+            return Some(Grows {
+                per_step: slope.per_step,
+                between: [after(slope.from), after(slope.to)],
+                steps: slope.to - slope.from,
+                words: steps.words(),
+            });
+        }
+    }
+    None
 }
 
 /// Bytes and number of the blocks that the failed step allocated, and that are live at the end

@@ -10,7 +10,7 @@ mod state;
 mod words;
 
 pub use aftermath::{Aftermath, Climb};
-pub use facts::{Context, LargerStep, OomStory, Returned, Verdict};
+pub use facts::{Context, Grows, LargerPass, OomStory, Returned, Verdict};
 
 use crate::backward_site::{Allocation, BackwardSite, backward_sites};
 use crate::claims::found::{Common, Found, Part};
@@ -157,7 +157,8 @@ async fn story(
         flush,
         retries: retries.len(),
         categories: state.categories,
-        larger: history::larger_step(cx, cascade.step, slot, budget).await,
+        larger: history::larger_pass(cx, oom.event.0, budget).await,
+        grows: history::grows(cx, oom.event.0, budget).await,
         kept: history::kept_after(cx, cascade.step, slot, cascade.events.end, budget).await,
     };
     let freed_late = flush_completed_free(cx, oom.event.0);

@@ -2,7 +2,7 @@
 
 use super::action::{MAX_NAMED, action, largest_sites};
 use super::driver::driver;
-use super::{Aftermath, Context, OomStory, Verdict};
+use super::{Aftermath, Context, Grows, LargerPass, OomStory, Verdict};
 use crate::backward_site::{BackwardBasis, BackwardSite};
 use crate::category::Category;
 use crate::claims::findings::reserved::setting_text;
@@ -10,7 +10,7 @@ use crate::claims::phrase::Sentence;
 use crate::claims::predicted::Simulated;
 use crate::claims::replays;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};
-use crate::claims::words::{category, counted, list, pool, ratio, times};
+use crate::claims::words::{capitalized, category, counted, list, pool, ratio, times};
 use vramscope_snapshot::{DeviceKind, StackId};
 use vramscope_trace::{FreeShare, NO_STACK};
 use vramscope_units::{Bytes, grouped};
@@ -40,7 +40,7 @@ impl Claim for OomStory {
             self.settings.iter().map(setting_text).collect::<Vec<_>>().join(" "),
             flush(self),
             holders(scene, self),
-            larger(self),
+            self.larger.map_or_else(String::new, |of| format!("{}.", capitalized(&larger(of)))),
             more_failures(self),
             aftermath(self),
             kept(self),
@@ -50,15 +50,7 @@ impl Claim for OomStory {
     }
 
     fn why(&self, scene: &Scene<'_>) -> String {
-        let larger = self.larger.map(|larger| {
-            let what = if larger.category == Category::Input { "inputs" } else { "activations" };
-            format!(
-                "the {what} of this step ({}) are {} x those of step {}, the largest before",
-                larger.bytes,
-                ratio(larger.bytes, larger.before),
-                larger.step,
-            )
-        });
+        let larger = self.larger.map(larger);
         let climb = self.climb.map(|climb| {
             let times = times(climb.times as usize);
             format!("each request of this line is larger than the one before, {times} in a row")
@@ -66,7 +58,10 @@ impl Claim for OomStory {
         let copies = self.copies.map(|(bytes, _)| {
             format!("this line made copies of parameters or optimizer state, {bytes} on the device")
         });
-        let program = larger.or(climb).or(copies);
+        let grows = self.grows.map(|Grows { per_step, steps, words, .. }| {
+            format!("each {} leaves {per_step} more, {steps} in a row", words[0])
+        });
+        let program = larger.or(climb).or(copies).or(grows);
         let allocator = match self.verdict {
             Verdict::Demand => Some(format!(
                 "{} are in use: no layout of the memory has room for the request",
@@ -423,16 +418,16 @@ fn holders(scene: &Scene<'_>, story: &OomStory) -> String {
     held.into_iter().chain(sites).chain(graphs).collect::<Vec<_>>().join(" ")
 }
 
-fn larger(story: &OomStory) -> String {
-    let Some(larger) = story.larger else { return String::new() };
+fn larger(larger: LargerPass) -> String {
     let what = if larger.category == Category::Input { "inputs" } else { "activations" };
-    format!(
-        "The {what} of this step ({}) are {} x those of step {} ({}), the largest before.",
-        larger.bytes,
-        ratio(larger.bytes, larger.before),
-        larger.step,
-        larger.before,
-    )
+    let (bytes, ratio) = (larger.bytes, ratio(larger.bytes, larger.before));
+    match larger.step {
+        Some(step) => format!(
+            "the {what} of this step ({bytes}) are {ratio} x those of step {step}, the largest \
+             before"
+        ),
+        None => format!("the {what} of this pass ({bytes}) are {ratio} x those of any before"),
+    }
 }
 
 /// `Each request of gen.py:40 collect is larger than the one before, 13 times in a row: this one by
