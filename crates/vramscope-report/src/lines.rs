@@ -208,7 +208,7 @@ fn line(
     let text = other_part(held, most, whole).into_iter().chain(of).chain(was);
     let text: Vec<String> = text.chain(idle(target, held.stack)).collect();
     let category = most.unwrap_or(Category::Unknown);
-    let is_made = is_result(category) || category == Category::Cache;
+    let is_made = is_result(category) || matches!(category, Category::Cache | Category::Parameter);
     HoldingLine {
         site: match forward {
             Some(frame) => format!("backward of {}", line_or_label(target.snapshot(), frame)),

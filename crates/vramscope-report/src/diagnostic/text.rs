@@ -30,9 +30,6 @@ const MIN_WIDTH: usize = 60;
 /// Bars are not wider.
 const MAX_BAR: usize = 60;
 
-/// Columns that a change has beside its outcome. With fewer, a longer change has a line of its own.
-const MIN_CHANGE: usize = 40;
-
 /// The columns before the text of a fact.
 const INDENT: usize = 5;
 
@@ -384,11 +381,11 @@ impl Lines {
         let room = self.width.saturating_sub(label + 1 + fixed);
         let text = widest(&|row| &row.text).min(room);
         for row in rows {
-            if room < MIN_CHANGE && columns(&row.text) > room {
+            if columns(&row.text) > room {
                 self.stacked_row(row, label);
                 continue;
             }
-            let what = cut_middle(&shown(&row.text), text);
+            let what = shown(&row.text);
             let mut line = vec![
                 (
                     if row.helps { Paint::Strong } else { Paint::Faint },

@@ -96,7 +96,11 @@ pub(crate) async fn of_oom(
     // What does not help is named only if everybody tries it.
     let is_said =
         |(of, fix): &(Candidate, Fix)| fix.outcome != Outcome::Short || words::is_tried(of);
-    (chosen(singles.into_iter().filter(is_said).chain(sets).collect()), looks)
+    let mut chosen = chosen(singles.into_iter().filter(is_said).chain(sets).collect());
+    for (candidate, fix) in &mut chosen {
+        trial.least_of(candidate, fix, budget).await;
+    }
+    (chosen.into_iter().map(|(_, fix)| fix).collect(), looks)
 }
 
 /// Known causes whose cures save enough, but do not suffice alone: the largest first.
@@ -145,7 +149,7 @@ async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) ->
 }
 
 /// What fits, what may fit, and what everybody tries and does not help.
-fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<Fix> {
+fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<(Candidate, Fix)> {
     // Beside what ends growth, nothing that delays it is worth a line.
     let ends = |(_, fix): &(Candidate, Fix)| fix.outcome == Outcome::Fits && fix.lasts.is_none();
     if all.iter().any(ends) {
@@ -185,7 +189,7 @@ fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<Fix> {
             Outcome::Unknown => false,
         }
     });
-    all.into_iter().map(|(_, fix)| fix).collect()
+    all
 }
 
 fn order(outcome: Outcome) -> u8 {
@@ -295,6 +299,17 @@ impl<'a> Trial<'a> {
         let run = self.run(&candidate.recipes, budget).await?;
         let answer = run.answer(settings, None, budget).await;
         Some(run.least(&answer, settings, budget).await)
+    }
+
+    /// Sets what a change that helps needs to the least memory with which the run goes through: with
+    /// all of it the allocator reserves more because it can.
+    async fn least_of(&mut self, candidate: &Candidate, fix: &mut Fix, budget: &mut Budget) {
+        if fix.outcome == Outcome::Short {
+            return;
+        }
+        if let Some(least) = self.least(candidate, budget).await {
+            fix.needs_bytes = Bytes(least.min(fix.needs_bytes.0));
+        }
     }
 
     /// What a change does; `None` if it lacks a fact, or changes nothing.

@@ -287,7 +287,10 @@ pub(crate) async fn savings(
     let mut found: Vec<(u64, Candidate)> = Vec::new();
     for candidate in candidates(&trial, budget).await {
         let is_one = candidate.recipes.len() == 1 && candidate.cost != Cost::Batch;
-        let is_batch = candidate.recipes.iter().any(|recipe| recipe.change.is_smaller_batch);
+        let is_batch = candidate
+            .recipes
+            .iter()
+            .any(|recipe| recipe.change.is_smaller_batch && recipe.change.cost != Cost::Edit);
         if !is_one || is_batch {
             continue;
         }

@@ -3,7 +3,7 @@
 use super::candidates::Candidate;
 use crate::target::Target;
 use crate::what_if::{Outcome, place};
-use vramscope_inference::{Applied, Change, Covers, Fix, PeakPart, Recipe};
+use vramscope_inference::{Applied, Change, Cost, Covers, Fix, PeakPart, Recipe};
 use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
 use vramscope_units::Bytes;
@@ -20,6 +20,11 @@ pub(super) fn changes(target: Target<'_>, recipes: &[Recipe], applied: &[Applied
 }
 
 fn called(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
+    // Without a backward pass the file does not show whether a batch is what makes inputs large.
+    let trains = target.entry.passes(target.index).all.iter().any(|pass| pass.backward.is_some());
+    if recipe.change.cost == Cost::Batch && !trains {
+        return format!("{} x the input (batch, length or size)", recipe.value);
+    }
     let at = site(target, applied).map_or_else(String::new, |site| format!(" ({site})"));
     recipe.called(applied.found, &at)
 }

@@ -57,17 +57,17 @@ fn in_parts(
         let of = |stack| function_of(stack) == Some(function);
         life.stack.is_some_and(|stack| *known.entry(stack).or_insert_with(|| of(stack)))
     };
-    let trains = facts.training().next().is_some();
     let from = begin.unwrap_or(failure.at);
     let earlier = lives.all.iter().filter(|life| life.begin < from && of_function(life));
     let earlier: Vec<bool> = earlier.map(is_kept).collect();
-    // A function that no whole pass has shown may keep what it makes, unless the run has passes and
-    // none goes backward.
-    let infers =
-        !trains && facts.passes.iter().any(|pass| pass.over() <= from && !pass.inputs.is_empty());
-    if !infers && earlier.is_empty() || earlier.contains(&true) {
+    // A function that no earlier pass has shown may keep what it makes, or return it.
+    if earlier.is_empty() || earlier.contains(&true) {
         return Err(Declined::KeptForBackward);
     }
+    // What an earlier call returned is no part of this one.
+    let before = lives.all[lives.born(from, failure.at)].iter();
+    let began = before.rev().take_while(|life| of_function(life)).last();
+    let from = began.map_or(failure.at, |life| life.begin);
     let parts = u64::from(parts);
     let mut changed = 0;
     for life in lives.all.iter_mut().filter(|life| life.begin >= from) {

@@ -352,7 +352,7 @@ fn action(scene: &Scene<'_>, churn: &SegmentChurn, at: &str) -> String {
         steps.push(format!("Try {EXPANDABLE}."));
     }
     if steps.is_empty() {
-        steps.push("Lower the peak, with a smaller batch for example.".to_owned());
+        steps.push("Lower the peak.".to_owned());
     }
     steps.join(" ")
 }

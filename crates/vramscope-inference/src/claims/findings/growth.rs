@@ -20,7 +20,7 @@ use vramscope_trace::slicing::Budget;
 pub use facts::{Growth, GrowthKind};
 pub(super) use pattern::{MIN_GROWING_STEPS, MIN_STEPS};
 
-/// What growth that was seen too few times has to hold of the peak.
+/// What growth of requests, and growth that was seen too few times, has to hold of the peak.
 const MATTERS: Materiality = Materiality::percent(5);
 
 /// The growth in a device's window.
@@ -41,7 +41,10 @@ pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Found<G
 async fn of_steps(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<Found<Growth>> {
     let Some(steady) = pattern::steady(steps) else { return Vec::new() };
     let found = series::candidates(cx, steps, steady.clone(), MIN_GROWING_STEPS, budget).await;
-    leak::merged(cx, steps, &steady, found, budget).await
+    let mut leaks = leak::merged(cx, steps, &steady, found, budget).await;
+    // A program trains for long, and a few bytes a step add up.
+    leaks.retain(|leak| steps.are_training() || MATTERS.is_met(leak.common.bytes, cx.peak()));
+    leaks
 }
 
 /// Growth that was seen too few times to be a finding.

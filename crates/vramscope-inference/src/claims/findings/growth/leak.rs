@@ -41,8 +41,14 @@ pub(super) async fn merged(
     }
     let parameters = cx.parameters_by_size(budget).await;
     let mut leaks: Vec<Leak> = Vec::new();
-    for candidate in candidates {
+    // Of a step that failed nothing tells what stays.
+    let whole = steps.begins.last().copied().unwrap_or(0);
+    let has_failed = cx.trace.ooms.iter().any(|oom| oom.event.0 >= whole);
+    for mut candidate in candidates {
         budget.charge(candidate.blocks.len() as u64).await;
+        if has_failed {
+            candidate.blocks.retain(|&i| cx.trace.blocks[i as usize].enters <= whole);
+        }
         if is_one_model(cx, &candidate, &parameters) {
             continue;
         }
@@ -65,7 +71,10 @@ pub(super) async fn merged(
         }
     }
     let activations = activations_by_step(cx, steps, budget).await;
-    leaks.into_iter().map(|leak| leak.finding(cx, steps, steady, &activations)).collect()
+    leaks
+        .into_iter()
+        .map(|leak| leak.finding(cx, steps, steady, &activations, &parameters))
+        .collect()
 }
 
 /// Optimizers keep at most this many tensors per parameter (Adam with `amsgrad`).
@@ -117,10 +126,14 @@ impl Leak {
         steps: &Steps,
         steady: &Range<usize>,
         activations: &[u64],
+        parameters: &FxHashMap<u64, usize>,
     ) -> Found<Growth> {
         let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
         let block = |i: u32| &cx.trace.blocks[i as usize];
-        let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied()).collect();
+        // What follows the last whole step may have failed in its middle.
+        let is_whole = |of: &(usize, u64)| self.every > 1 || of.0 < steps.whole();
+        let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied());
+        let steps_of = steps_of.filter(is_whole).collect();
         let by_step: Vec<u64> =
             group_by_key(steps_of).into_iter().map(|(_, bytes)| bytes.iter().sum()).collect();
         let grows_by: u64 = by_step.iter().sum();
@@ -178,7 +191,7 @@ impl Leak {
             words: steps.words(),
             is_cache: blocks().all(|i| cx.categories.get(i).category == Category::Cache),
             is_data: !is_queue && self.is_data(cx, grown.len()),
-            keeps_graphs: self.keeps_graphs(cx),
+            keeps_graphs: self.keeps_graphs(cx, parameters),
             is_model_state: blocks().all(|i| {
                 matches!(
                     cx.categories.get(i).category,
@@ -211,20 +224,24 @@ impl Leak {
             && blocks.all(|&i| cx.categories.get(i).category == Category::Input)
     }
 
-    /// Whether gradients and results of forward passes stay in the same steps, each a tenth of the
-    /// bytes at least.
-    fn keeps_graphs(&self, cx: Evidence<'_>) -> bool {
+    /// Whether gradients of parameters and results of forward passes stay in the same steps, each a
+    /// tenth of the bytes at least. A leaf that is no parameter has a gradient, too.
+    fn keeps_graphs(&self, cx: Evidence<'_>, parameters: &FxHashMap<u64, usize>) -> bool {
         let (mut gradients, mut results, mut all) = (0, 0, 0);
+        let mut sizes: FxHashSet<u64> = FxHashSet::default();
         for &i in self.candidates.iter().flat_map(|c| &c.blocks) {
             let bytes = cx.trace.blocks[i as usize].bytes.0;
             all += bytes;
             if cx.categories.get(i).category == Category::Gradient {
                 gradients += bytes;
+                sizes.extend(parameters.contains_key(&bytes).then_some(bytes));
             } else if cx.is_result(i) {
                 results += bytes;
             }
         }
-        self.kind == GrowthKind::Kept && gradients * 10 >= all && results * 10 >= all
+        let is_of_model = !sizes.is_empty() && sizes.len() * 2 >= parameters.len();
+        let is_kept = self.kind == GrowthKind::Kept && is_of_model;
+        is_kept && gradients * 10 >= all && results * 10 >= all
     }
 
     /// Whether one call of a line keeps several blocks of unlike sizes, in each step that grows. A

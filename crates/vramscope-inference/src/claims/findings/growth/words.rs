@@ -314,7 +314,7 @@ impl Growth {
                 "Drop or reset the KV cache when a request ends, or bound the number of sessions \
                  that keep one.",
             ),
-            (false, false) if self.activations.is_some() => (
+            (false, false) if self.is_most_of_graph() => (
                 "",
                 "What is kept holds its autograd graph: store it with .detach() or .item(), or \
                  run the pass under torch.no_grad().",
@@ -337,5 +337,11 @@ impl Growth {
             ),
             action: action.to_owned(),
         }
+    }
+
+    /// Whether what stays is a large part of what a pass makes, as a graph is.
+    fn is_most_of_graph(&self) -> bool {
+        let is_large = |(kept, all): (Bytes, Bytes)| kept.0 * 4 >= all.0;
+        self.activations.is_some_and(is_large)
     }
 }

@@ -15,7 +15,7 @@ use vramscope_units::Bytes;
 /// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(20);
 
-/// The fewest times that an evaluation keeps a result, or replaces it by a larger one.
+/// The fewest passes in which an evaluation keeps a result, or replaces it by a larger one.
 const MIN_TIMES: usize = 4;
 
 /// The results that an evaluation keeps where it alone sets the peak.
@@ -36,8 +36,8 @@ pub(in crate::claims::findings) async fn evaluation(
     if !is_alone(total, others) {
         return None;
     }
-    // The most that each call stack had before, and how often it grew.
-    let mut grew: FxHashMap<StackId, (u64, usize)> = FxHashMap::default();
+    // The most that each call stack had before, in how many passes it grew, and the last of them.
+    let mut grew: FxHashMap<StackId, (u64, usize, Option<usize>)> = FxHashMap::default();
     let changes = cx.trace.changes_in(span.begin + 1..peak + 1);
     budget.charge(4 * changes.len() as u64).await;
     let mut live: FxHashMap<StackId, u64> = FxHashMap::default();
@@ -51,7 +51,8 @@ pub(in crate::claims::findings) async fn evaluation(
             *bytes += block.bytes.0;
             let most = grew.entry(block.stack).or_default();
             if *bytes > most.0 {
-                *most = (*bytes, most.1 + 1);
+                let pass = cx.passes.of_event(block.enters - 1);
+                *most = (*bytes, most.1 + usize::from(most.1 == 0 || pass != most.2), pass);
             }
         } else {
             *bytes = bytes.saturating_sub(block.bytes.0);
