@@ -20,7 +20,7 @@ use vramscope_trace::slicing::Budget;
 pub use facts::{Growth, GrowthKind};
 pub(super) use pattern::{MIN_GROWING_STEPS, MIN_STEPS};
 
-/// What growth of requests, and growth that was seen too few times, has to hold of the peak.
+/// What growth that was seen too few times has to hold of the peak.
 const MATTERS: Materiality = Materiality::percent(5);
 
 /// The growth in a device's window.
@@ -42,8 +42,9 @@ async fn of_steps(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<F
     let Some(steady) = pattern::steady(steps) else { return Vec::new() };
     let found = series::candidates(cx, steps, steady.clone(), MIN_GROWING_STEPS, budget).await;
     let mut leaks = leak::merged(cx, steps, &steady, found, budget).await;
-    // A program trains for long, and a few bytes a step add up.
-    leaks.retain(|leak| steps.are_training() || MATTERS.is_met(leak.common.bytes, cx.peak()));
+    // Training is long, and a few bytes a step add up. Of requests 1 % of the peak matters.
+    let is_small = |bytes: u64| bytes.saturating_mul(100) < cx.peak();
+    leaks.retain(|leak| steps.are_training() || !is_small(leak.common.bytes));
     leaks
 }
 

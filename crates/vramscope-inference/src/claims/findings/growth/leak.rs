@@ -5,6 +5,7 @@ use super::series::Candidate;
 use crate::category::{Category, Phase};
 use crate::claims::found::{Found, Part, parts};
 use crate::evidence::Evidence;
+use crate::evidence::failure::failure;
 use crate::steps::Steps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -42,11 +43,12 @@ pub(super) async fn merged(
     let parameters = cx.parameters_by_size(budget).await;
     let mut leaks: Vec<Leak> = Vec::new();
     // Of a step that failed nothing tells what stays.
-    let whole = steps.begins.last().copied().unwrap_or(0);
-    let has_failed = cx.trace.ooms.iter().any(|oom| oom.event.0 >= whole);
+    let failed = failure(cx.snapshot, cx.trace).map(|failure| failure.at as u32);
+    let whole = |at: u32| steps.begins.iter().copied().rfind(|&begin| begin <= at);
+    let whole = failed.and_then(whole);
     for mut candidate in candidates {
         budget.charge(candidate.blocks.len() as u64).await;
-        if has_failed {
+        if let Some(whole) = whole {
             candidate.blocks.retain(|&i| cx.trace.blocks[i as usize].enters <= whole);
         }
         if is_one_model(cx, &candidate, &parameters) {
@@ -131,7 +133,9 @@ impl Leak {
         let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
         let block = |i: u32| &cx.trace.blocks[i as usize];
         // What follows the last whole step may have failed in its middle.
-        let is_whole = |of: &(usize, u64)| self.every > 1 || of.0 < steps.whole();
+        let failed = failure(cx.snapshot, cx.trace).map(|failure| failure.at as u32);
+        let last = failed.map_or(steps.whole(), |at| steps.before(at).saturating_sub(1));
+        let is_whole = |of: &(usize, u64)| self.every > 1 || of.0 < last.min(steps.whole());
         let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied());
         let steps_of = steps_of.filter(is_whole).collect();
         let by_step: Vec<u64> =
@@ -228,18 +232,23 @@ impl Leak {
     /// tenth of the bytes at least. A leaf that is no parameter has a gradient, too.
     fn keeps_graphs(&self, cx: Evidence<'_>, parameters: &FxHashMap<u64, usize>) -> bool {
         let (mut gradients, mut results, mut all) = (0, 0, 0);
-        let mut sizes: FxHashSet<u64> = FxHashSet::default();
+        let (mut count, mut sizes) = (0, FxHashSet::default());
         for &i in self.candidates.iter().flat_map(|c| &c.blocks) {
             let bytes = cx.trace.blocks[i as usize].bytes.0;
             all += bytes;
             if cx.categories.get(i).category == Category::Gradient {
                 gradients += bytes;
-                sizes.extend(parameters.contains_key(&bytes).then_some(bytes));
+                if parameters.contains_key(&bytes) {
+                    count += 1;
+                    sizes.insert(bytes);
+                }
             } else if cx.is_result(i) {
                 results += bytes;
             }
         }
-        let is_of_model = !sizes.is_empty() && sizes.len() * 2 >= parameters.len();
+        let of_sizes: usize = sizes.iter().map(|size| parameters[size]).sum();
+        // All parameters of a size get their gradients in one backward pass.
+        let is_of_model = count > 0 && count * 2 >= of_sizes * self.steps.len();
         let is_kept = self.kind == GrowthKind::Kept && is_of_model;
         is_kept && gradients * 10 >= all && results * 10 >= all
     }
