@@ -277,7 +277,7 @@ fn oom_tells_of_its_flush_and_leaves_churn_silent() {
 
 /// The step that failed has larger inputs, and its tensors outlive it.
 #[test]
-fn oom_compares_steps_and_finds_what_the_exception_keeps() {
+fn oom_finds_what_the_exception_keeps() {
     for keeps in [true, false] {
         let mut memory = Memory::default();
         let input = |memory: &mut Memory, size: u64| {
@@ -303,9 +303,6 @@ fn oom_compares_steps_and_finds_what_the_exception_keeps() {
         }
         let (_, story) = story(&memory);
         assert_eq!(story.kept, keeps.then_some((mib(40), 1)));
-        let larger = story.larger.expect("40 MiB after 20 MiB");
-        assert_eq!((larger.bytes, larger.before, larger.step), (mib(40), mib(20), Some(1)));
-        assert_eq!(larger.category, Category::Input);
     }
 }
 

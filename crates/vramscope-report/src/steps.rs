@@ -96,7 +96,7 @@ pub async fn floors(target: Target<'_>, budget: &mut Budget) -> Floors {
 /// also have what batches of different sizes leave: they may grow in jumps.
 fn with_findings(target: Target<'_>, floors: &[StepFloor], slope: Option<Slope>) -> Option<Slope> {
     let rate = target.entry.findings(target.index).iter().map(|finding| match &finding.facts {
-        Facts::Growth(growth) => growth.rate.0,
+        Facts::Growth(growth) if growth.words == step_words(target) => growth.rate.0,
         _ => 0,
     });
     let rate: u64 = rate.sum();

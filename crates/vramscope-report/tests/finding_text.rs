@@ -5,6 +5,7 @@ use vramscope_inference::{Facts, Growth};
 use vramscope_report::export::{ExportFormat, export};
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::peak::{BandKind, peak};
+use vramscope_report::phases::step_words;
 use vramscope_report::steps::floors;
 use vramscope_report::what_if::Outcome;
 use vramscope_report::{Covers, FileReader, LoadedFile, now, plain};
@@ -280,7 +281,8 @@ fn a_leak_has_one_rate() {
         let target = file.target(0, entry.traces[0].device.device).expect("a device");
         let growths: Vec<&Growth> = (entry.findings(target.index).iter())
             .filter_map(|finding| match &finding.facts {
-                Facts::Growth(growth) => Some(growth),
+                // Of passes within a step the report on steps has no rate.
+                Facts::Growth(growth) if growth.words == step_words(target) => Some(growth),
                 _ => None,
             })
             .collect();

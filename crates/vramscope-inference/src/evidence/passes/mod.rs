@@ -34,19 +34,23 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// The longest row of passes that each begin with inputs of their own and have no backward
+    /// The passes that end the window, if each begins with inputs of its own and has no backward
     /// pass: evaluations and requests. What stays after one can be compared with what stays after
-    /// the next. The last of them ends where the next pass of another kind begins, and is left out
-    /// at the end of the window: it may not be whole. `None` without such a pass.
+    /// the next. The last is left out: it may not be whole.
+    ///
+    /// `None` if there is none, or if earlier rows are half as long: a rollout of each step collects
+    /// results on purpose.
     pub fn in_a_row(&self) -> Option<Steps> {
         let is_own = |pass: &Pass| pass.kind == PassKind::Evaluation && !pass.inputs.is_empty();
-        let rows = self.all.chunk_by(|a, b| is_own(a) == is_own(b));
-        let row = rows.filter(|row| is_own(&row[0])).max_by_key(|row| row.len())?;
-        let next = self.all.iter().find(|pass| pass.begin > row[row.len() - 1].begin);
+        let mut rows = self.all.chunk_by(|a, b| is_own(a) == is_own(b)).rev();
+        let row = rows.next().filter(|row| is_own(&row[0]))?;
+        if rows.any(|other| is_own(&other[0]) && other.len() * 2 >= row.len()) {
+            return None;
+        }
         let mut begins: Vec<u32> =
-            row.iter().chain(next).map(|pass| pass.lead.max(0.0).ceil() as u32).collect();
+            row.iter().map(|pass| pass.lead.max(0.0).ceil() as u32).collect();
         begins.dedup();
-        let repetition = Some(Repetition { is_cut_off: next.is_none(), has_passes: false });
+        let repetition = Some(Repetition { is_cut_off: true, has_passes: false });
         Some(Steps { begins, source: StepSource::Repetition, repetition })
     }
 

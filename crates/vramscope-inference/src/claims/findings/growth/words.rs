@@ -294,14 +294,16 @@ impl Growth {
                 "Bound the queue (queue.Queue(maxsize=2)), so that its producer waits. Or move \
                  each item to the GPU only when it is used."
             }
-            (false, false, true) => "Store its tensors on the CPU (.cpu()), or bound it.",
+            (false, false, true) => {
+                "Store its tensors detached on the CPU (.detach().cpu()), or bound it."
+            }
             (false, false, false) if self.at_evaluation => {
                 "Find what keeps these tensors: a metric without reset(), a list of outputs, a \
                  hook. Clear it when an evaluation ends, or store them on the CPU (.cpu())."
             }
             (false, false, false) => {
                 "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store \
-                 them on the CPU (.cpu()), or bound what stores them."
+                 them detached on the CPU (.detach().cpu()), or bound what stores them."
             }
         }
     }

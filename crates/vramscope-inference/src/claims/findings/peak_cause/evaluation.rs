@@ -15,7 +15,7 @@ use vramscope_units::Bytes;
 /// Lower amounts are no finding.
 const MATTERS: Materiality = Materiality::percent(20);
 
-/// The fewest passes in which an evaluation keeps a result, or replaces it by a larger one.
+/// The fewest times that an evaluation keeps a result, or replaces it by a larger one.
 const MIN_TIMES: usize = 4;
 
 /// The results that an evaluation keeps where it alone sets the peak.
@@ -36,8 +36,8 @@ pub(in crate::claims::findings) async fn evaluation(
     if !is_alone(total, others) {
         return None;
     }
-    // The most that each call stack had before, in how many passes it grew, and the last of them.
-    let mut grew: FxHashMap<StackId, (u64, usize, Option<usize>)> = FxHashMap::default();
+    // The most that each call stack had before, and how often it grew.
+    let mut grew: FxHashMap<StackId, (u64, usize)> = FxHashMap::default();
     let changes = cx.trace.changes_in(span.begin + 1..peak + 1);
     budget.charge(4 * changes.len() as u64).await;
     let mut live: FxHashMap<StackId, u64> = FxHashMap::default();
@@ -51,8 +51,7 @@ pub(in crate::claims::findings) async fn evaluation(
             *bytes += block.bytes.0;
             let most = grew.entry(block.stack).or_default();
             if *bytes > most.0 {
-                let pass = cx.passes.of_event(block.enters - 1);
-                *most = (*bytes, most.1 + usize::from(most.1 == 0 || pass != most.2), pass);
+                *most = (*bytes, most.1 + 1);
             }
         } else {
             *bytes = bytes.saturating_sub(block.bytes.0);
@@ -63,6 +62,8 @@ pub(in crate::claims::findings) async fn evaluation(
         .into_iter()
         .map(|(_, block)| block)
         .filter(|block| block.enters > span.begin)
+        // A layer's results are gone before the evaluation is.
+        .filter(|block| block.leaves >= span.end || is_replaced(cx, block))
         .filter(|block| grew.get(&block.stack).is_some_and(|most| most.1 >= MIN_TIMES))
         .collect();
     let bytes: u64 = kept.iter().map(|block| block.bytes.0).sum();
@@ -76,4 +77,11 @@ pub(in crate::claims::findings) async fn evaluation(
     let mut finding = found(cx, "evaluation", bytes, &kept, facts);
     finding.common.severity = severity;
     Some(finding)
+}
+
+/// Whether the next block of a call stack is larger, and made while this one lives.
+fn is_replaced(cx: Evidence<'_>, block: &Block) -> bool {
+    let from = cx.trace.blocks.partition_point(|other| other.enters <= block.enters);
+    let mut next = cx.trace.blocks[from..].iter().take_while(|next| next.enters < block.leaves);
+    next.any(|next| next.stack == block.stack && next.bytes > block.bytes)
 }
