@@ -301,8 +301,8 @@ impl<'a> Trial<'a> {
         Some(run.least(&answer, settings, budget).await)
     }
 
-    /// Sets what a change that helps needs to the least memory with which the run goes through: with
-    /// all of it the allocator reserves more because it can.
+    /// Sets what a change that helps needs to the least memory with which the run goes through.
+    /// With all of it the allocator reserves more because it can.
     async fn least_of(&mut self, candidate: &Candidate, fix: &mut Fix, budget: &mut Budget) {
         if fix.outcome == Outcome::Short {
             return;
