@@ -36,10 +36,8 @@ pub struct Passes {
 impl Passes {
     /// The passes that end the window, if each begins with inputs of its own and has no backward
     /// pass: evaluations and requests. What stays after one can be compared with what stays after
-    /// the next. The last is left out: it may not be whole.
-    ///
-    /// `None` if there is none, or if earlier rows are half as long: a rollout of each step collects
-    /// results on purpose.
+    /// the next. The last is left out: it may not be whole. `None` if there is none, or if earlier
+    /// rows are half as long: a rollout of each step collects results on purpose.
     pub fn in_a_row(&self) -> Option<Steps> {
         let is_own = |pass: &Pass| pass.kind == PassKind::Evaluation && !pass.inputs.is_empty();
         let mut rows = self.all.chunk_by(|a, b| is_own(a) == is_own(b)).rev();
