@@ -169,7 +169,7 @@ fn a_failed_allocation_is_told_what_is_missing() {
     let expandable = oom.fixes.iter().find(|fix| fix.conf.is_some()).expect("a setting");
     assert_eq!((expandable.outcome, expandable.recipe.as_str()), (Outcome::Short, ""));
     let batch = oom.fixes.iter().find(|fix| fix.recipe == "batch:0.5").expect("the earlier batch");
-    assert_eq!((batch.outcome, batch.covers), (Outcome::Fits, Covers::Run));
+    assert_eq!((batch.outcome, batch.covers), (Outcome::Fits, Covers::Steps));
 }
 
 #[test]

@@ -145,8 +145,11 @@ pub struct Look {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Covers {
-    /// The recorded run, and three steps more where one failed.
+    /// The recorded run.
     Run,
+    /// The recorded run, and three steps like its last whole one: no evaluation, and no longer
+    /// input, that the file lacks.
+    Steps,
     /// The rest of the failed step as the file lets one conclude it, and a further step.
     Step,
     /// The failed request: what comes after is not known.
@@ -157,7 +160,8 @@ impl Covers {
     /// The part that a completion of the failed step covers.
     pub fn of(rest: Rest) -> Self {
         match rest {
-            Rest::Whole | Rest::Repeated => Self::Run,
+            Rest::Whole => Self::Run,
+            Rest::Repeated => Self::Steps,
             Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation | Rest::Like => {
                 Self::Step
             }

@@ -176,12 +176,12 @@ fn is_temporary(life: &Life) -> bool {
 }
 
 /// Bytes of an element of a state: those of the parameters, and four for a state with twice the
-/// size of a parameter in 16 bits.
+/// size of a parameter in 16 bits, and where weights in 16 bits are gathered from shards.
 pub(crate) fn state_element(life: &Life, facts: &Facts) -> u64 {
     let is_wide = facts.element == 2
         && !facts.parameters.contains_key(&life.bytes)
         && facts.parameters.contains_key(&(life.bytes / 2));
-    if is_wide { 4 } else { facts.element }
+    if is_wide || facts.has_gathered { 4 } else { facts.element }
 }
 
 /// Changes every state. The change may return a block that is made beside it.

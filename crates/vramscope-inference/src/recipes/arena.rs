@@ -6,9 +6,10 @@
 
 use super::lives::Lives;
 use super::order::{NEW, Order};
-use super::replay::ChangedRun;
+use super::replay::{ChangedRun, at_peak};
 use super::settle::{settle, time_key};
 use super::{Declined, Editable};
+use crate::category::Category;
 use crate::claims::changes::Recipe;
 use crate::evidence::Evidence;
 use vramscope_trace::slicing::{Budget, strides};
@@ -23,6 +24,12 @@ pub struct Arena<'a> {
     origin: Vec<u32>,
     order: Order,
 }
+
+/// A peak that changes by less with the inputs does not grow with them, in permille.
+const UNCHANGED_PERMILLE: u64 = 5;
+
+/// Activations that are a larger part of the peak should grow with the inputs, in percent.
+const MIN_ACTIVATIONS_PERCENT: u64 = 10;
 
 impl<'a> Arena<'a> {
     /// An arena without a change.
@@ -42,7 +49,8 @@ impl<'a> Arena<'a> {
     ) -> Result<ChangedRun<'_>, Declined> {
         let run = self.run;
         if recipes.is_empty() {
-            return Ok(ChangedRun::new(run, &run.lives.all, &run.order, Vec::new(), recipes));
+            let all = &run.lives.all;
+            return Ok(ChangedRun::new(run, all, &run.order, Vec::new(), recipes, run.is_sure));
         }
         let lives = match &mut self.lives {
             Some(lives) => lives,
@@ -64,6 +72,17 @@ impl<'a> Arena<'a> {
             settle(&mut lives.all, origin, |life| time_key(life.begin), budget).await;
         }
         self.order.change((&run.lives.all, &run.order), &lives.all, &self.origin, budget).await;
-        Ok(ChangedRun::new(run, &lives.all, &self.order, applied, recipes))
+        if recipes.iter().any(Recipe::scales_passes) {
+            let before = at_peak(&run.lives.all, &run.order, budget).await;
+            let after = at_peak(&lives.all, &self.order, budget).await;
+            let [was, is] = [before, after].map(|of| of.iter().sum::<u64>());
+            let activations = before[Category::Activation as usize];
+            let is_unchanged = was.abs_diff(is) <= was / 1000 * UNCHANGED_PERMILLE;
+            if is_unchanged && activations > was / 100 * MIN_ACTIVATIONS_PERCENT {
+                return Err(Declined::NotOfInputs);
+            }
+        }
+        let is_sure = lives.is_sure(budget).await;
+        Ok(ChangedRun::new(run, &lives.all, &self.order, applied, recipes, is_sure))
     }
 }

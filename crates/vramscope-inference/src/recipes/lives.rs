@@ -46,6 +46,9 @@ pub(crate) struct Life {
     pub(crate) is_new: bool,
     /// A copy of a weight in 16 bits, which does not grow with tokens.
     pub(crate) is_weight_copy: bool,
+    /// What the file shows has two readings: with the other one the block is this many times as
+    /// large. 1 for a block that has one reading.
+    pub(crate) other: f32,
 }
 
 impl Life {
@@ -139,6 +142,7 @@ impl Lives {
                 dead: dead(index),
                 is_new: false,
                 is_weight_copy: false,
+                other: 1.0,
             });
         };
         cx.trace.each_block(8, budget, visit).await;
@@ -209,6 +213,12 @@ impl Lives {
         steps.sort_unstable();
         steps.dedup();
         steps
+    }
+
+    /// Whether no block has two readings.
+    pub(crate) async fn is_sure(&self, budget: &mut Budget) -> bool {
+        budget.charge(self.all.len() as u64 / 8).await;
+        self.all.iter().all(|life| life.other == 1.0)
     }
 
     /// What the call stack of a block is.

@@ -61,6 +61,9 @@ macro_rules! declined {
 declined! {
     NoPass = "no forward pass with a backward pass was found",
     NothingKept = "nothing is kept for a backward pass",
+    SavedView = "backward gathers more than all that is kept: a saved view may be copied whole",
+    TwoInputs = "inputs of two kinds come, and the file does not tell which of them gets longer",
+    NotOfInputs = "activations hold the peak, and none of them grows with an input of the file",
     NothingRepeats = "no call site runs the blocks of the model",
     NoTokens = "the number of tokens is not known",
     NoLogits = "no logits were found",
@@ -111,6 +114,8 @@ pub fn ended_by_failure(cx: Evidence<'_>) -> bool {
 pub struct Editable {
     pub(crate) lives: Lives,
     order: Order,
+    /// Whether no block has two readings.
+    is_sure: bool,
     pub(crate) facts: Facts,
     /// The settings of the recording.
     settings: AllocatorSettings,
@@ -146,8 +151,9 @@ impl Editable {
             facts = Facts::new(&mut lives, dims, budget).await;
         }
         let order = Order::new(&lives.all, budget).await;
+        let is_sure = lives.is_sure(budget).await;
         let settings = model.settings.clone();
-        Self { lives, order, facts, settings, rest, by }
+        Self { lives, order, is_sure, facts, settings, rest, by }
     }
 
     /// When the request failed that ended the run: its event.

@@ -1,8 +1,10 @@
 //! Replays a changed run through the allocator's model.
 
+mod judge;
+
 use super::lives::{Life, Return, Span};
 use super::order::Order;
-use super::{Applied, Editable, Rest};
+use super::{Applied, Editable, Rest, scaled};
 use crate::claims::changes::Recipe;
 use crate::step_phases::{CategoryBytes, StepPhase};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,18 @@ pub struct ChangedRun<'a> {
     reserved_permille: [u64; 2],
     /// Whether blocks move in time.
     moves: bool,
+    /// The measured error of the peak in percent, and whether it counts: a training pass was seen.
+    error_percent: (Option<f64>, bool),
+    reading: Reading,
+}
+
+/// Which sizes blocks have, where the file can be read in two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// No block has two.
+    Only,
+    First,
+    Other,
 }
 
 /// Whether a changed program goes through.
@@ -40,7 +54,7 @@ pub struct ChangedRun<'a> {
 pub enum Outcome {
     /// With a margin of at least the measured error.
     Fits,
-    /// Within that margin: too close to tell.
+    /// Within that margin, or with one of two readings of the file: too close to tell.
     FitsBarely,
     /// A request fails.
     Short,
@@ -53,6 +67,11 @@ pub enum Outcome {
 pub struct ChangedAnswer {
     /// The peak of `active_bytes`.
     pub active_peak: u64,
+    /// Where that lies: within the measured error, and over the readings of the file.
+    pub active_range: [u64; 2],
+    /// The measured error of the peak, in percent. `None` if it was not measured, if no training
+    /// pass was seen, and where readings of the file disagree by more.
+    pub error_percent: Option<f64>,
     /// The phase and step of that peak. Step 0 is the first.
     pub peak_in: (StepPhase, u32),
     /// The peak of `reserved_bytes`: with the memory that was given if the run goes through, else
@@ -151,6 +170,7 @@ impl<'a> ChangedRun<'a> {
         order: &'a Order,
         applied: Vec<Applied>,
         recipes: &[Recipe],
+        is_sure: bool,
     ) -> Self {
         let rest = run.rest;
         let moves = recipes.iter().any(|recipe| recipe.change.moves_blocks);
@@ -178,6 +198,21 @@ impl<'a> ChangedRun<'a> {
                 (false, false) => [0; 2],
             },
             moves,
+            error_percent: (Recipe::error_percent(recipes), run.facts.training().next().is_some()),
+            reading: if is_sure { Reading::Only } else { Reading::First },
+        }
+    }
+
+    /// The run with the other reading of its blocks; `None` if all have one.
+    fn other(&self) -> Option<Self> {
+        let has_other = self.reading == Reading::First;
+        has_other.then(|| Self { reading: Reading::Other, ..self.clone() })
+    }
+
+    fn bytes(&self, life: &Life) -> u64 {
+        match self.reading {
+            Reading::Other => scaled(life.bytes, life.other.into()),
+            Reading::Only | Reading::First => life.bytes,
         }
     }
 
@@ -189,7 +224,7 @@ impl<'a> ChangedRun<'a> {
     /// most as high.
     pub async fn active_peak(&self, settings: &Settings, budget: &mut Budget) -> u64 {
         let (mut active, mut peak) = (0_u64, 0_u64);
-        let bytes = |block: u32| settings.round(self.lives[block as usize].bytes);
+        let bytes = |block: u32| settings.round(self.bytes(&self.lives[block as usize]));
         for (at, (_, what)) in self.calls().enumerate() {
             if at.is_multiple_of(STRIDE) {
                 budget.charge(2 * STRIDE as u64).await;
@@ -245,8 +280,12 @@ impl<'a> ChangedRun<'a> {
         let [below, above] = self.reserved_permille;
         let low = (range[0] - range[0] / 1000 * below).max(free.active_peak);
         range = [low, range[1].saturating_add(range[1] / 1000 * above)];
+        let (active_range, error_percent) =
+            self.active_range(free.active_peak, settings, budget).await;
         let mut answer = ChangedAnswer {
             active_peak: free.active_peak,
+            active_range,
+            error_percent,
             peak_in: self.place(free.peak_at),
             reserved_peak: free.reserved_peak,
             reserved_range: range,
@@ -259,79 +298,6 @@ impl<'a> ChangedRun<'a> {
             self.judge(&mut answer, settings, available, budget).await;
         }
         answer
-    }
-
-    /// The margin in percent. With other settings each block lies elsewhere, so a changed program
-    /// leaves other gaps than its replay has.
-    fn margin(&self, settings: &Settings) -> u64 {
-        if self.has_recipes && settings != self.own {
-            self.margin_percent.max(MARGIN_OF_MOVES)
-        } else {
-            self.margin_percent
-        }
-    }
-
-    /// Whether the run goes through with `available` bytes, with the margin of
-    /// [`Outcome::Fits`].
-    pub async fn fits(&self, settings: &Settings, available: u64, budget: &mut Budget) -> bool {
-        let less = available - available / 100 * self.margin(settings);
-        let order = AddressOrder::Ascending;
-        self.active_peak(settings, budget).await <= less
-            && self.replay(settings, Some(less), order, budget).await.fails_at.is_none()
-    }
-
-    /// The memory with which the run goes through, to about a sixty-fourth of what addresses and
-    /// order can change. It takes six replays.
-    pub async fn least(
-        &self,
-        answer: &ChangedAnswer,
-        settings: &Settings,
-        budget: &mut Budget,
-    ) -> u64 {
-        let (mut low, mut high) = (answer.active_peak, answer.reserved_peak);
-        for _ in 0..6 {
-            let middle = u64::midpoint(low, high);
-            let replayed =
-                self.replay(settings, Some(middle), AddressOrder::Ascending, budget).await;
-            if replayed.fails_at.is_some() {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        high
-    }
-
-    async fn judge(
-        &self,
-        answer: &mut ChangedAnswer,
-        settings: &Settings,
-        available: u64,
-        budget: &mut Budget,
-    ) {
-        let order = AddressOrder::Ascending;
-        let exact = self.replay(settings, Some(available), order, budget).await;
-        answer.flushes = exact.flushes;
-        // Where memory is short, the allocator returns what it caches.
-        if exact.fails_at.is_none() && answer.reserved_peak > available {
-            let peak = exact.reserved_peak;
-            let [low, high] = answer.reserved_range.map(|bytes| bytes.min(available));
-            answer.reserved_peak = peak;
-            answer.reserved_range = [low.min(peak), high.max(peak)];
-        }
-        answer.fails_in = exact.fails_at.map(|at| self.place(at));
-        let fits = if exact.fails_at.is_some() {
-            Outcome::Short
-        } else {
-            let less = available - available / 100 * self.margin(settings);
-            let close = self.replay(settings, Some(less), order, budget).await;
-            match close.fails_at {
-                _ if self.rest == Rest::Unknown => Outcome::Unknown,
-                Some(_) => Outcome::FitsBarely,
-                None => Outcome::Fits,
-            }
-        };
-        answer.fits = Some(fits);
     }
 
     /// The phase and step at a time.
@@ -368,8 +334,9 @@ impl<'a> ChangedRun<'a> {
                 What::Return(Return::Everything) => allocator.empty_cache(&mut ()),
                 What::Return(Return::Pool(pool)) => allocator.release_pool(pool, &mut ()),
                 What::Malloc(block) => {
-                    let Life { bytes, stream, pool, .. } = self.lives[block as usize];
-                    let request = Request { bytes, stream, pool };
+                    let life = &self.lives[block as usize];
+                    let Life { stream, pool, .. } = *life;
+                    let request = Request { bytes: self.bytes(life), stream, pool };
                     let Ok(id) = allocator.malloc(request, &mut ()) else {
                         replayed.fails_at = Some(at);
                         return replayed.with(&allocator);

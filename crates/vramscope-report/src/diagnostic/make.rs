@@ -293,7 +293,8 @@ fn cost(fix: &Fix, is_step: bool) -> String {
         (Some(lasts), _) if fix.outcome != Outcome::Short => {
             Some(format!("full again in {} {}", grouped(lasts.steps), lasts.called))
         }
-        (_, Covers::Run) => None,
+        // A note says it of all steps.
+        (_, Covers::Run | Covers::Steps) => None,
         (_, Covers::Step) => Some(if is_step { "this step" } else { "this pass" }.to_owned()),
         (_, Covers::Request) => Some("this request only".to_owned()),
     };
@@ -379,7 +380,12 @@ fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
     // The cure of a part of the peak, of a run that could not be replayed with it.
     let is_measured = |fix: &Fix| fix.outcome != Outcome::Unknown;
-    let replayed = if diagnosis.savings.iter().all(is_measured) {
+    let are_steps = |fix: &Fix| fix.covers == Covers::Steps;
+    let mut all = diagnosis.findings.iter().flat_map(|entry| &entry.record.fixes);
+    let replayed = if all.any(are_steps) {
+        "each change was replayed over steps like those seen, without an evaluation or longer \
+         inputs that the file lacks; ± is its measured error"
+    } else if diagnosis.savings.iter().all(is_measured) {
         "each change was replayed over the run; ± is its measured error"
     } else {
         "changes with ± were replayed over the run; the others save at most this"

@@ -129,7 +129,7 @@ pub async fn program_changes(
         predicted_reserved_range: None,
         reserved_peak: peak(BandKind::Reserved),
         reserved_percent: None,
-        error_percent: Recipe::error_percent(recipes),
+        error_percent: None,
         declined: None,
         reasons: Vec::new(),
     };
@@ -159,6 +159,7 @@ pub async fn program_changes(
         match Arena::new(editable).apply(evidence, recipes, budget).await {
             Ok(run) => {
                 let answer = run.answer(&found.settings, None, budget).await;
+                record.error_percent = answer.error_percent;
                 Ok(Prediction {
                     active: answer.active_peak,
                     reserved: answer.reserved_peak,

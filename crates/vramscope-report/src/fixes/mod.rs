@@ -301,8 +301,8 @@ impl<'a> Trial<'a> {
         Some(run.least(&answer, settings, budget).await)
     }
 
-    /// Sets what a change that helps needs to the least memory with which the run goes through: with
-    /// all of it the allocator reserves more because it can.
+    /// Sets what a change that helps needs to the least memory with which the run goes through.
+    /// With all of it the allocator reserves more because it can.
     async fn least_of(&mut self, candidate: &Candidate, fix: &mut Fix, budget: &mut Budget) {
         if fix.outcome == Outcome::Short {
             return;
@@ -323,13 +323,16 @@ impl<'a> Trial<'a> {
         if candidate.settings.is_none() && is_small && !words::is_tried(candidate) {
             return None;
         }
-        let known = Known { candidate, settings, saving, rest: self.editable.rest };
+        let rest = self.editable.rest;
+        let error_percent = run.error_percent();
+        let known = Known { candidate, settings, saving, rest, error_percent };
         if active > self.at_most && !words::is_tried(candidate) {
             let short = active - self.at_most;
             return Some(known.fix(self.target, &run.applied, Outcome::Short, active, Some(short)));
         }
         let answer = run.answer(settings, Some(self.available), budget).await;
-        let known = Known { saving: self.replayed.saturating_sub(answer.active_peak), ..known };
+        let saving = self.replayed.saturating_sub(answer.active_peak);
+        let known = Known { saving, error_percent: answer.error_percent, ..known };
         let infers = self.editable.infers();
         let is_of_request = candidate
             .recipes
@@ -363,6 +366,7 @@ struct Known<'a> {
     settings: &'a AllocatorSettings,
     saving: u64,
     rest: Rest,
+    error_percent: Option<f64>,
 }
 
 impl Known<'_> {
@@ -397,7 +401,7 @@ impl Known<'_> {
             covers: Covers::of(self.rest),
             lasts: None,
             // What follows the request was not measured.
-            error_percent: Recipe::error_percent(recipes).filter(|_| self.rest != Rest::Unknown),
+            error_percent: self.error_percent.filter(|_| self.rest != Rest::Unknown),
             site: applied.iter().find_map(|one| words::site(target, one)),
         }
     }

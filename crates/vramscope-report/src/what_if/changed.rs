@@ -114,12 +114,17 @@ pub(super) async fn scenarios(
         let features = features.as_ref();
         let change = Change { recipes, settings, options, available, at_most, features };
         let is_of_request = recipes.iter().all(|recipe| recipe.change.is_of_request);
-        if editable.by == Completion::Request && !is_of_request {
-            let declined = Some(REST_UNKNOWN.to_owned());
-            records.push(ScenarioRecord { declined, ..change.empty(target, editable.rest) });
-            continue;
-        }
-        records.push(scenario(target, editable, &mut arena, &change, budget).await);
+        let record = scenario(target, editable, &mut arena, &change, budget).await;
+        let is_request = editable.by == Completion::Request && !is_of_request;
+        // What fails up to the failed request fails whatever follows.
+        records.push(match record.outcome {
+            Some(Outcome::Short) => record,
+            _ if is_request && record.declined.is_none() => {
+                let declined = Some(REST_UNKNOWN.to_owned());
+                ScenarioRecord { declined, ..change.empty(target, editable.rest) }
+            }
+            _ => record,
+        });
     }
     if options.recipes.is_empty() {
         for record in &mut records {
@@ -153,7 +158,6 @@ pub(super) fn declined(
         declined: Some(why),
         rest: None,
         basis: SimulatedBasis::Simulated,
-        error_percent: None,
         ..change.empty(target, Rest::Unknown)
     }
 }
@@ -271,7 +275,8 @@ impl Change<'_> {
         ScenarioRecord {
             reserved_peak: Bytes(answer.reserved_peak),
             active_peak: Bytes(answer.active_peak),
-            active_range: self.active_range(answer.active_peak),
+            active_range: answer.active_range.map(Bytes),
+            error_percent: answer.error_percent,
             covers: Some(Covers::of(run.rest)),
             curve: answer.curve.iter().copied().map(Bytes).collect(),
             reserved_range: answer.reserved_range.map(Bytes),
@@ -332,15 +337,8 @@ impl Change<'_> {
             short_by: None,
             least_device_memory: None,
             basis: SimulatedBasis::Recipe,
-            error_percent: Recipe::error_percent(self.recipes),
+            error_percent: None,
         }
-    }
-
-    /// A peak less and plus the measured error.
-    fn active_range(&self, peak: u64) -> [Bytes; 2] {
-        let error =
-            (peak as f64 * Recipe::error_percent(self.recipes).unwrap_or(0.0) / 100.0) as u64;
-        [Bytes(peak - error), Bytes(peak + error)]
     }
 
     /// The proof that the recording has the change already.

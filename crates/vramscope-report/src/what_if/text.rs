@@ -124,7 +124,10 @@ pub fn rest_text(report: &WhatIfReport) -> Option<&'static str> {
     let rest = report.scenarios.iter().find_map(|scenario| scenario.rest)?;
     Some(match rest {
         Rest::Whole => return None,
-        Rest::Repeated => "The failed step is completed by the whole step before it.",
+        Rest::Repeated => {
+            "The failed step is completed by the whole step before it. An evaluation, or longer \
+             inputs, that the file lacks are not covered."
+        }
         Rest::Optimizer => "The failed step is completed by the states that are still missing.",
         Rest::Backward => "The failed step is completed by a backward pass that mirrors forward.",
         Rest::Forward => "The failed step is completed by the layers that are missing.",

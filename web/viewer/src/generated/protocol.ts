@@ -2417,7 +2417,7 @@ export type Outcome = "fits" | "fits_barely" | "short" | "unknown";
 
 export type Cost = "setting" | "edit" | "time" | "precision" | "batch";
 
-export type Covers = "run" | "step" | "request";
+export type Covers = "run" | "steps" | "step" | "request";
 
 export type Lasts = { 
 /**

@@ -79,6 +79,7 @@ fn accumulate(lives: &mut Lives, facts: &Facts, parts: u32) -> Result<Applied, D
     let mut changed = 0;
     for life in &mut lives.all {
         if facts.grows(life) && !facts.is_in_evaluation(life.begin) {
+            life.other *= facts.other_if_scaled(life, 1.0 / f64::from(parts));
             life.bytes = scaled(life.bytes, 1.0 / f64::from(parts));
             changed += 1;
         }

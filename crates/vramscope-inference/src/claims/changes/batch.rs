@@ -11,6 +11,7 @@ pub(super) static BATCH: Change = Change {
     cost: Cost::Batch,
     tries: |offer| offer.earlier_batch.into_iter().chain([0.75, 0.5]).map(Value::Factor).collect(),
     is_smaller_batch: true,
+    scales_passes: true,
     apply: |lives, facts, value, _| scale(lives, facts, value.factor(), |_| true),
     compare: |_, a, b| compare(a, b, false),
     line: Line::Training,
@@ -33,6 +34,7 @@ pub(super) fn scale(
     let mut changed = 0;
     for life in &mut lives.all {
         if facts.grows(life) && is_wanted(life) {
+            life.other *= facts.other_if_scaled(life, factor);
             life.bytes = scaled(life.bytes, factor);
             changed += 1;
         }

@@ -101,6 +101,8 @@ pub struct Change {
     pub worth_percent: u64,
     /// The batch, or a part of it, gets smaller.
     pub is_smaller_batch: bool,
+    /// All that grows with the inputs changes.
+    pub scales_passes: bool,
     /// Everybody tries it: it is named even if it does not help.
     pub is_usual: bool,
     /// It is about the request that failed: it counts if that goes through, whatever follows.
@@ -148,6 +150,7 @@ impl Change {
         tries: |_| Vec::new(),
         worth_percent: 100,
         is_smaller_batch: false,
+        scales_passes: false,
         is_usual: false,
         is_of_request: false,
         cause: None,

@@ -2,10 +2,10 @@
 
 use super::del::places;
 use super::prelude::*;
-use crate::evidence::checkpoint;
-use crate::evidence::stacks::Place;
-use crate::recipes::facts::{pieces, repeated_site, with_stack};
+use crate::evidence::{checkpoint, evaluation};
+use crate::recipes::facts::{Site, pieces, repeated_sites, with_stack};
 use rustc_hash::FxHashSet;
+use vramscope_snapshot::StackId;
 use vramscope_units::grouped;
 
 /// Smaller blocks between two pieces are no inputs of the next.
@@ -31,7 +31,7 @@ pub(super) static ALL: Change = Change {
     does: "what the model's blocks keep for backward dies with their result, and is made again \
            before its backward pass",
     tries: |_| vec![Value::None],
-    apply: |lives, facts, _, _| checkpoint(lives, facts, repeated_site(lives, facts)?, 1),
+    apply: |lives, facts, _, _| checkpoint(lives, facts, &repeated_sites(lives, facts)?, 1),
     is_on: Some(checkpoint::is_on),
     listed_as: "checkpoint",
     on: [
@@ -51,7 +51,7 @@ pub(super) static SITE: Change = Change {
     form: "checkpoint:FILE:LINE",
     does: "the same of the blocks that a line runs",
     apply: |lives, facts, value, cx| {
-        checkpoint(lives, facts, site_of(lives, facts, value.site(), cx)?, 1)
+        checkpoint(lives, facts, &[site_of(lives, facts, value.site(), cx)?], 1)
     },
     ..PLAIN
 };
@@ -113,43 +113,49 @@ pub(super) fn is_half(of: &Features) -> bool {
 pub(super) fn checkpoint(
     lives: &mut Lives,
     facts: &Facts,
-    site: Place,
+    sites: &[Site],
     every: usize,
 ) -> Result<Applied, Declined> {
     let (mut new, mut changed) = (Vec::new(), 0);
+    let all = evaluation::evaluations(lives, facts);
+    let evaluations: Vec<f64> = all.iter().map(|of| of.pass.begin).collect();
     for pass in &facts.passes {
         let blocks: Vec<usize> =
             lives.born(pass.begin, pass.end).filter(|&index| !lives.all[index].is_new).collect();
         let stacked = blocks.iter().copied().filter(|&i| !lives.frames(&lives.all[i]).is_empty());
-        let found = pieces(lives, &stacked.collect::<Vec<_>>(), site);
-        if found.len() < 2 {
-            continue;
-        }
-        changed = changed.max(found.len().div_ceil(every) as u32);
-        let spans = spans(lives, &found);
-        let chosen: Vec<Piece> = spans.into_iter().step_by(every).collect();
-        match pass.backward {
-            None => chosen.iter().for_each(|piece| evaluate(lives, &blocks, piece)),
-            Some(_) => {
-                for piece in &chosen {
+        let stacked: Vec<usize> = stacked.collect();
+        let mut count = 0;
+        for &site in sites {
+            let found = pieces(lives, &stacked, site);
+            if found.len() < 2 {
+                continue;
+            }
+            let stacks = stacks(lives, &stacked, &found);
+            for piece in stacks.iter().flat_map(|stack| stack.iter().step_by(every)) {
+                if pass.backward.is_some() {
                     recompute(lives, &blocks, pass, piece, &mut new);
+                } else if !(is_of_package(lives, site) && evaluations.contains(&pass.begin)) {
+                    evaluate(lives, &blocks, piece);
                 }
+                count += 1;
             }
         }
+        changed = changed.max(count);
     }
     lives.all.extend(new);
     let applied = Applied::of(changed, Declined::NothingRepeats)?;
-    Ok(Applied { site: lives.stacks.frame_at(site), ..applied })
+    let site = sites.first().and_then(|site| lives.stacks.frame_at(site.place));
+    Ok(Applied { site, ..applied })
 }
 
 /// The place of a site through which blocks are made.
-fn site_of(lives: &Lives, facts: &Facts, site: &str, cx: Evidence<'_>) -> Result<Place, Declined> {
+fn site_of(lives: &Lives, facts: &Facts, site: &str, cx: Evidence<'_>) -> Result<Site, Declined> {
     let places = places(lives, site, cx);
-    let pass = facts.passes.iter().find(|pass| pass.backward.is_some()).ok_or(Declined::NoPass)?;
+    let pass = facts.training().next().ok_or(Declined::NoPass)?;
     let blocks = with_stack(lives, lives.born(pass.begin, pass.end));
     let frames = blocks.iter().flat_map(|&index| lives.frames(&lives.all[index]));
     let mut used = frames.map(|&frame| lives.stacks.place(frame));
-    used.find(|place| places.contains(place)).ok_or(Declined::NoSite)
+    used.find(|place| places.contains(place)).map(Site::anywhere).ok_or(Declined::NoSite)
 }
 
 /// A piece: when its first and last block are made, and when the next piece begins.
@@ -173,23 +179,55 @@ impl Piece {
     }
 }
 
-fn spans(lives: &Lives, found: &[Vec<usize>]) -> Vec<Piece> {
+/// The pieces of each stack of blocks. A stack ends where something else runs before the next
+/// piece than between the others: the head of an encoder.
+fn stacks(lives: &Lives, stacked: &[usize], found: &[Vec<usize>]) -> Vec<Vec<Piece>> {
     let begin = |piece: &Vec<usize>| lives.all[piece[0]].begin;
     let end = |piece: &Vec<usize>| lives.all[piece[piece.len() - 1]].begin;
-    let piece = |at: usize| Piece {
-        first: begin(&found[at]),
-        last: end(&found[at]),
-        next: found.get(at + 1).map(begin),
-        before: at.checked_sub(1).map(|before| end(&found[before])),
+    let between: Vec<Vec<Option<StackId>>> = found
+        .windows(2)
+        .map(|two| {
+            let from = stacked.partition_point(|&index| lives.all[index].begin <= end(&two[0]));
+            let to = stacked.partition_point(|&index| lives.all[index].begin < begin(&two[1]));
+            stacked[from..to].iter().map(|&index| lives.all[index].stack).collect()
+        })
+        .collect();
+    let ends_stack = |at: usize| {
+        let mut others = between.iter().enumerate().filter(|&(other, _)| other != at);
+        found.len() > 2
+            && !between[at].is_empty()
+            && others.all(|(_, other)| other.iter().all(|stack| !between[at].contains(stack)))
     };
-    (0..found.len()).map(piece).collect()
+    let mut stacks = vec![Vec::new()];
+    for (at, of) in found.iter().enumerate() {
+        let is_last = at + 1 == found.len() || ends_stack(at);
+        let next = found.get(at + 1).filter(|_| !is_last).map(begin);
+        let before = at.checked_sub(1).map(|before| end(&found[before]));
+        let piece = Piece { first: begin(of), last: end(of), next, before };
+        if let Some(stack) = stacks.last_mut() {
+            stack.push(piece);
+        }
+        if is_last {
+            stacks.push(Vec::new());
+        }
+    }
+    stacks
 }
 
 fn is_kept_category(category: Category) -> bool {
     !matches!(category, Category::Workspace | Category::Parameter | Category::Buffer)
 }
 
-/// A pass without backward: what a piece keeps is gone at its end.
+/// Whether a package runs the blocks: it checkpoints them only while the model trains.
+fn is_of_package(lives: &Lives, site: Site) -> bool {
+    lives.stacks.frame_at(site.place).is_some_and(|frame| {
+        let mark = lives.stacks.mark(frame);
+        mark.has(Mark::LIBRARY) && !mark.has(Mark::TORCH)
+    })
+}
+
+/// A graph without backward, as of an evaluation without `no_grad`: what a piece keeps is gone at
+/// its end.
 fn evaluate(lives: &mut Lives, blocks: &[usize], piece: &Piece) {
     let stop = piece.stop();
     let inside: Vec<usize> = blocks

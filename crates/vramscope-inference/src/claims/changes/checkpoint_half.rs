@@ -2,13 +2,13 @@
 
 use super::checkpoint::{self, ALL, checkpoint, is_half};
 use super::prelude::*;
-use crate::recipes::facts::repeated_site;
+use crate::recipes::facts::repeated_sites;
 
 pub(super) static HALF: Change = Change {
     form: "checkpoint:half",
     does: "`checkpoint:all` of every other block",
     tries: |_| vec![Value::None],
-    apply: |lives, facts, _, _| checkpoint(lives, facts, repeated_site(lives, facts)?, 2),
+    apply: |lives, facts, _, _| checkpoint(lives, facts, &repeated_sites(lives, facts)?, 2),
     compare: |_, a, b| match a.state(&ALL) {
         Some(Enabled::Off) if is_half(b) => Compared::Came(Value::None),
         _ => Compared::Same,

@@ -5,6 +5,9 @@ use crate::evidence::checkpoint;
 use crate::recipes::facts::{Logits, logits};
 use rustc_hash::FxHashSet;
 
+/// Backward of the head is over so long after the last block of logits' size.
+const REQUESTS_OF_HEAD: f64 = 8.5;
+
 pub(super) static CHUNKED_LOSS: Change = Change {
     form: "chunked_loss:N",
     does: "logits and what is made of them are divided by N, die in forward, and are made again. \
@@ -69,7 +72,9 @@ fn chunked(lives: &mut Lives, facts: &Facts, parts: u32) -> Result<Applied, Decl
     for pass in &facts.passes {
         let blocks = lives.born(pass.begin, pass.end);
         let Some(logits) = logits(lives, facts, blocks, pass) else { continue };
-        if is_upcast_by_package(lives, &logits, pass) {
+        // The program computes the loss, and a package does not any more.
+        let is_of_package = |mark: Mark| mark.has(Mark::LIBRARY) && !mark.has(Mark::TORCH);
+        if logits.is_upcast_by(lives, pass, is_of_package) {
             logits.drop_upcast(lives, pass);
         }
         let of_logits = of_logits(lives, &logits, pass);
@@ -85,9 +90,24 @@ fn chunked(lives: &mut Lives, facts: &Facts, parts: u32) -> Result<Applied, Decl
             life.bytes /= parts;
             life.end = life.end.min(last.unwrap_or(pass.end));
         }
+        if let Some(backward) = pass.backward {
+            workspaces(lives, facts, parts, backward.begin, last.unwrap_or(backward.begin));
+        }
     }
     lives.all.extend(new);
     Ok(Applied { site, ..Applied::of(changed, Declined::NoLogits)? })
+}
+
+/// A kernel's workspace for the gradient of logits is that for one part, or is for the device.
+fn workspaces(lives: &mut Lives, facts: &Facts, parts: u64, begin: f64, last: f64) {
+    let of_loss = lives.born(begin, last + REQUESTS_OF_HEAD);
+    for life in &mut lives.all[of_loss] {
+        let other = facts.other_if_scaled(life, 1.0 / parts as f64);
+        if other > 1.0 && !life.is_of_model() {
+            life.bytes /= parts;
+            life.other *= other;
+        }
+    }
 }
 
 /// The blocks of logits' size, ascending. A size of two bytes an element counts only if forward has
@@ -108,19 +128,6 @@ fn of_logits(lives: &Lives, logits: &Logits, pass: &Pass) -> Vec<usize> {
         .born(logits.begin, end)
         .filter(|&index| sizes.contains(&lives.all[index].bytes) && !is_of_model(&lives.all[index]))
         .collect()
-}
-
-/// Whether a package, and neither the program nor PyTorch itself, copies the logits to 32 bits.
-fn is_upcast_by_package(lives: &Lives, logits: &Logits, pass: &Pass) -> bool {
-    let first = lives.all[logits.block].bytes;
-    let copy = lives
-        .born(logits.begin, pass.end)
-        .map(|index| &lives.all[index])
-        .find(|life| Some(life.bytes) == first.checked_mul(2));
-    copy.and_then(|copy| lives.frames(copy).first()).is_some_and(|&frame| {
-        let kind = lives.stacks.mark(frame);
-        kind.has(Mark::LIBRARY) && !kind.has(Mark::TORCH)
-    })
 }
 
 /// Makes logits again before the backward pass, and adds up the head's gradients. Returns when the
@@ -189,7 +196,7 @@ fn add_up_gradients(
             || (facts.has_autocast && facts.is_half_of_parameter(bytes))
     };
     let head = lives
-        .born(begin, last + 8.5)
+        .born(begin, last + REQUESTS_OF_HEAD)
         .filter(|index| of_logits.binary_search(index).is_err())
         .map(|index| &lives.all[index])
         .filter(|life| {

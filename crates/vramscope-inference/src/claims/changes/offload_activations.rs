@@ -1,6 +1,7 @@
 //! Tensors that backward needs wait in the host's memory.
 
 use super::prelude::*;
+use rustc_hash::FxHashSet;
 
 /// Requests after which the copy to the host is done, and before which it comes back.
 const REQUESTS: usize = 2;
@@ -45,9 +46,41 @@ fn compare(change: &'static Change, a: &Features, b: &Features) -> Compared {
     }
 }
 
+/// Hooks copy a saved tensor, not its memory: an index that was expanded to the size of what it
+/// gathers is copied whole. Its block does not show it. What it gathers does: forward makes it and
+/// keeps none, and backward makes it again, larger than all that is kept.
+fn saves_a_view(lives: &Lives, facts: &Facts) -> bool {
+    let Some(pass) = facts.typical() else { return false };
+    let Some(backward) = pass.backward else { return false };
+    let forward = &lives.all[lives.born(pass.begin, pass.end)];
+    let kept = forward.iter().filter(|life| life.end >= backward.begin && is_data(life));
+    let kept = kept.map(|life| life.bytes).max().unwrap_or(0);
+    let again: FxHashSet<u64> = lives.all[lives.born(backward.begin, backward.end)]
+        .iter()
+        .filter(|life| life.category == Category::Temporary)
+        .map(|life| life.bytes)
+        .collect();
+    forward.iter().any(|life| {
+        is_data(life) && life.bytes / MIN_EXPANDED > kept && again.contains(&life.bytes)
+    })
+}
+
+/// What an expanded index gathers is at least this many times as large as all that is kept.
+const MIN_EXPANDED: u64 = 4;
+
+fn is_data(life: &Life) -> bool {
+    matches!(
+        life.category,
+        Category::Activation | Category::Temporary | Category::Unknown | Category::Input
+    )
+}
+
 /// # Errors
-/// Nothing is kept for backward.
+/// Nothing is kept for backward, or a view is.
 fn offload(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
+    if saves_a_view(lives, facts) {
+        return Err(Declined::SavedView);
+    }
     let births: Vec<f64> = lives.all.iter().map(|life| life.begin).collect();
     let Some(&last) = births.last() else { return Err(Declined::NothingKept) };
     let passes = &facts.passes;
@@ -55,10 +88,7 @@ fn offload(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
     for life in &mut lives.all {
         let is_kept = life.phase == StepPhase::Forward
             && life.dies_in == Some((StepPhase::Backward, life.step))
-            && matches!(
-                life.category,
-                Category::Activation | Category::Temporary | Category::Unknown | Category::Input
-            );
+            && is_data(life);
         if !is_kept {
             continue;
         }

@@ -18,6 +18,8 @@ pub(super) static EIGHT_BIT: Change = Change {
             if elements < MIN_8BIT_ELEMENTS {
                 return None;
             }
+            // Whether shards have 16 bits, too, the file does not tell.
+            life.other = if facts.has_gathered && facts.element == 2 { 2.0 } else { 1.0 };
             life.bytes = elements;
             let bytes = elements.div_ceil(ELEMENTS_PER_SCALE) * 4;
             Some(Life { begin: life.begin + 0.25, bytes, ..*life })

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 pub(super) static MUON: Change = Change {
     form: "optimizer:muon",
-    does: "one state for each matrix. `AdamW` updates vectors, the embedding and the head",
+    does: "one state for each matrix, the embedding and the head among them. `AdamW` updates \
+           vectors",
     cost: Cost::Precision,
     apply: |lives, facts, _, _| muon(lives, facts),
     snippet: include_str!("snippets/optimizer_muon.py"),
@@ -17,11 +18,10 @@ pub(super) static MUON: Change = Change {
 /// # Errors
 /// There are no states.
 fn muon(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
-    let largest = facts.parameters.keys().next_back().copied().unwrap_or(0);
     let mut seen: BTreeMap<u64, u32> = BTreeMap::new();
     change_states(lives, |life| {
         let is_vector = life.bytes / state_element(life, facts) < MIN_8BIT_ELEMENTS;
-        if is_vector || life.bytes == largest {
+        if is_vector {
             return None;
         }
         // Of the two states of a matrix one stays.

@@ -4,6 +4,8 @@ use super::prelude::*;
 use super::shard;
 use crate::evidence::autocast;
 use crate::evidence::traits::total;
+use crate::recipes::facts::logits;
+use rustc_hash::FxHashSet;
 
 /// Blocks with elements of four bytes get elements of two. Casts of autocast vanish.
 pub(super) static PARAMS_BF16: Change = Change {
@@ -50,14 +52,42 @@ pub(super) fn is_half(a: &Features, b: &Features) -> bool {
     !halves.is_empty() && halves == b.traits.parameters && !shard::came(a, b)
 }
 
+/// What is computed from logits that the model itself copies to 32 bits: it stays.
+fn upcast_by_model(lives: &Lives, facts: &Facts) -> FxHashSet<usize> {
+    let mut stays = FxHashSet::default();
+    for pass in &facts.passes {
+        let found = logits(lives, facts, lives.born(pass.begin, pass.end), pass);
+        if let Some(logits) =
+            found.filter(|of| of.is_upcast_by(lives, pass, |m| !m.has(Mark::TORCH)))
+        {
+            let wide = 2 * lives.all[logits.block].bytes;
+            let blocks = lives.born(logits.begin, pass.over());
+            stays.extend(blocks.filter(|&index| lives.all[index].bytes == wide));
+        }
+    }
+    stays
+}
+
+/// Whether a line of the model makes a block, and no function of PyTorch.
+fn is_by_model(lives: &Lives, life: &Life) -> bool {
+    let inner = lives.frames(life).first();
+    inner.is_some_and(|&frame| !lives.stacks.mark(frame).has(Mark::TORCH))
+}
+
 /// # Errors
 /// The parameters are not in 32 bits.
 fn parameters_bf16(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
     if facts.element != 4 || facts.parameters.is_empty() {
         return Err(Declined::NotFp32);
     }
+    let upcast = upcast_by_model(lives, facts);
     let mut changed = 0;
-    for life in &mut lives.all {
+    for index in 0..lives.all.len() {
+        if upcast.contains(&index) {
+            continue;
+        }
+        let by_model = !facts.has_autocast && is_by_model(lives, &lives.all[index]);
+        let life = &mut lives.all[index];
         let half = life.bytes.div_ceil(2);
         let is_cast = facts.has_autocast
             && facts.is_half_of_parameter(life.bytes)
@@ -82,6 +112,8 @@ fn parameters_bf16(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined
                 if !facts.has_autocast || life.element == 4 =>
             {
                 life.bytes = half;
+                // Whether the model computes it in 32 bits itself, the file does not tell.
+                life.other = if by_model { 2.0 } else { 1.0 };
             }
             _ => continue,
         }

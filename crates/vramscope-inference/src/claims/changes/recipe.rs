@@ -34,6 +34,11 @@ impl Recipe {
         }
     }
 
+    /// Whether all that grows with the inputs gets another size.
+    pub(crate) fn scales_passes(&self) -> bool {
+        self.change.scales_passes && (self.value.factor() - 1.0).abs() > 0.05
+    }
+
     /// Edits the list of blocks.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ pub(super) static SEQUENCE: Change = Change {
     does: "what grows with tokens is K times as large, and attention maps grow with the square",
     error_percent: Some(2.0),
     cost: Cost::Batch,
+    scales_passes: true,
     apply: |lives, facts, value, _| sequence(lives, facts, value.factor()),
     compare: |_, a, b| compare(a, b, true),
     line: Line::Training,
@@ -24,10 +25,13 @@ pub(super) static SEQUENCE: Change = Change {
 };
 
 /// # Errors
-/// The number of tokens is not known, or nothing grows.
+/// The number of tokens is not known, another input may get longer, or nothing grows.
 fn sequence(lives: &mut Lives, facts: &Facts, factor: f64) -> Result<Applied, Declined> {
     if facts.tokens.is_none() {
         return Err(Declined::NoTokens);
+    }
+    if facts.has_other_input(lives) {
+        return Err(Declined::TwoInputs);
     }
     let maps = attention_maps(lives, facts);
     let mut next = maps.iter().copied().peekable();
@@ -37,6 +41,7 @@ fn sequence(lives: &mut Lives, facts: &Facts, factor: f64) -> Result<Applied, De
         if facts.grows(life) {
             let is_square = is_map && life.category != Category::Input;
             let factor = if is_square { factor * factor } else { factor };
+            life.other *= facts.other_if_scaled(life, factor);
             life.bytes = scaled(life.bytes, factor);
             changed += 1;
         }

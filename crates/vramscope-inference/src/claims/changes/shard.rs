@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::evidence::traits::total;
-use crate::recipes::facts::{pieces, repeated_site, with_stack};
+use crate::recipes::facts::{pieces, repeated_sites, with_stack};
 
 /// Each rank has a part. From forward to the end of backward it has the whole parameters of the
 /// root, and those of two blocks.
@@ -59,10 +59,11 @@ fn ranks(a: &Features, b: &Features) -> f64 {
 /// Nothing repeats, or nothing is a parameter.
 fn shard(lives: &mut Lives, facts: &Facts, ranks: u32) -> Result<Applied, Declined> {
     let ranks = u64::from(ranks);
-    let site = repeated_site(lives, facts)?;
+    let sites = repeated_sites(lives, facts)?;
     let pass = facts.passes.iter().find(|pass| pass.backward.is_some()).ok_or(Declined::NoPass)?;
     let blocks = with_stack(lives, lives.born(pass.begin, pass.end));
-    let count = pieces(lives, &blocks, site).len().max(1) as u64;
+    let count = sites.iter().map(|&site| pieces(lives, &blocks, site).len()).sum::<usize>();
+    let count = count.max(1) as u64;
     let first = lives.all.iter().find(|life| life.category == Category::Parameter);
     let first = *first.ok_or(Declined::NotPredicted)?;
     let total = total(&facts.parameters);
@@ -95,5 +96,5 @@ fn shard(lives: &mut Lives, facts: &Facts, ranks: u32) -> Result<Applied, Declin
         lives.all.extend([gathered(pass.begin + 0.2, end - 0.2, block); 2]);
     }
     let applied = Applied::of(count as u32, Declined::NothingRepeats)?;
-    Ok(Applied { site: lives.stacks.frame_at(site), ..applied })
+    Ok(Applied { site: lives.stacks.frame_at(sites[0].place), ..applied })
 }

@@ -52,7 +52,7 @@ pub struct NoGrad {
     pub until: Option<EventIndex>,
     /// The frame of the program that calls the passes of the graph that costs most.
     pub called_at: Option<Frame>,
-    /// The peak of `requested_bytes` without the graphs.
+    /// The peak of `requested_bytes` without the graphs: an estimate, which no text states.
     pub peak_without: Bytes,
     /// Whether the window trains as well.
     pub trains: bool,
@@ -371,13 +371,6 @@ impl Claim for NoGrad {
             ),
         };
         let evaluation = if self.trains { "evaluation" } else { "inference" };
-        // A replay knows the peak without the graphs better.
-        let without = match &scene.predicted.fixes[..] {
-            [] if self.peak_without.0 < scene.cx.peak() => {
-                format!(": the peak is then about {}", self.peak_without)
-            }
-            _ => String::new(),
-        };
         let (graphs, run) = if self.is_open {
             let graphs = "The forward pass keeps its autograd graph to the end of the recording";
             (graphs.to_owned(), "If no backward pass follows, run")
@@ -393,7 +386,7 @@ impl Claim for NoGrad {
             .text(" at the peak that no backward pass uses"),
             text: format!(
                 "{graphs}. {} hold {bytes} at the peak.{earlier} Under \
-                 torch.no_grad() an inner result lives no longer than its layer{without}.",
+                 torch.no_grad() an inner result lives no longer than its layer.",
                 counted(scene.finding.blocks as usize, "inner result"),
             ),
             action: format!(
@@ -403,13 +396,8 @@ impl Claim for NoGrad {
         }
     }
 
-    fn why(&self, scene: &Scene<'_>) -> String {
-        let saves = self.peak_without.0 < scene.cx.peak();
-        if scene.predicted.fixes.is_empty() && saves {
-            format!("under torch.no_grad() the peak is about {}", self.peak_without)
-        } else {
-            "an output keeps the graph of its pass until the program drops it".to_owned()
-        }
+    fn why(&self, _: &Scene<'_>) -> String {
+        "an output keeps the graph of its pass until the program drops it".to_owned()
     }
 
     fn spot(&self, scene: &Scene<'_>) -> Option<Spot> {

@@ -36,10 +36,8 @@ pub struct Passes {
 impl Passes {
     /// The passes that end the window, if each begins with inputs of its own and has no backward
     /// pass: evaluations and requests. What stays after one can be compared with what stays after
-    /// the next. The last is left out: it may not be whole.
-    ///
-    /// `None` if there is none, or if earlier rows are half as long: a rollout of each step collects
-    /// results on purpose.
+    /// the next. The last is left out: it may not be whole. `None` if there is none, or if earlier
+    /// rows are half as long: a rollout of each step collects results on purpose.
     pub fn in_a_row(&self) -> Option<Steps> {
         let is_own = |pass: &Pass| pass.kind == PassKind::Evaluation && !pass.inputs.is_empty();
         let mut rows = self.all.chunk_by(|a, b| is_own(a) == is_own(b)).rev();
@@ -65,7 +63,8 @@ impl Passes {
     ) -> Boxed<'a, Self> {
         Box::pin(async move {
             let parts = StepPhases::parts(trace, categories, steps, budget).await;
-            let mut spans = of_parts(&parts);
+            let is_whole = failure(snapshot, trace).is_none();
+            let mut spans = of_parts(&parts, is_whole);
             if spans.is_empty() {
                 budget.charge(trace.blocks.len() as u64).await;
                 spans = of_inputs(snapshot, trace, categories);
@@ -76,15 +75,21 @@ impl Passes {
     }
 }
 
-/// The parts in steps. What the optimizer does at the begin of a step belongs to the one before.
-fn of_parts(parts: &[StepPart]) -> Vec<Span> {
+/// The parts in steps. What the optimizer does at the begin of a step belongs to the one before. An
+/// evaluation after the last step is a step of its own, unless the run failed in it.
+fn of_parts(parts: &[StepPart], is_whole: bool) -> Vec<Span> {
     let mut spans = Vec::with_capacity(parts.len());
     let mut last_step = None;
     let has_steps = parts.iter().any(|part| part.step.is_some());
     let has_passes = parts.iter().any(|part| part.phase == StepPhase::Forward);
     let only = (!has_steps && has_passes).then_some(0);
+    let last = parts.iter().rev().find_map(|part| Some((part.end, part.step? + 1)));
+    let is_evaluation = |part: &StepPart| part.phase == StepPhase::Evaluation;
+    let last = last.filter(|_| is_whole);
+    let tail = last.filter(|last| parts.iter().any(|p| p.begin >= last.0 && is_evaluation(p)));
     for part in parts {
-        let Some(step) = part.step.or(only) else { continue };
+        let after = tail.filter(|tail| part.begin >= tail.0).map(|tail| tail.1);
+        let Some(step) = part.step.or(only).or(after) else { continue };
         let is_first = last_step != Some(step);
         last_step = Some(step);
         let belongs_before = is_first && part.phase == StepPhase::Optimizer;

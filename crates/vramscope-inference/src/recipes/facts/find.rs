@@ -51,6 +51,10 @@ impl Facts {
         for part in strides(lives.all.len()) {
             budget.charge(part.len() as u64).await;
             for life in &lives.all[part] {
+                if life.phase == StepPhase::Forward && !life.is_of_model() {
+                    facts.largest = facts.largest.max(life.bytes);
+                    facts.has_gathered |= life.category == Category::Communication;
+                }
                 if life.category == Category::Input {
                     facts.first_input = facts.first_input.min(life.begin);
                 }

@@ -18,6 +18,22 @@ pub(crate) struct Logits {
 }
 
 impl Logits {
+    /// Whether they are copied to 32 bits by a line whose marks are wanted.
+    pub(crate) fn is_upcast_by(
+        &self,
+        lives: &Lives,
+        pass: &Pass,
+        is_wanted: impl Fn(Mark) -> bool,
+    ) -> bool {
+        let first = lives.all[self.block].bytes;
+        let copy = lives
+            .born(self.begin, pass.end)
+            .map(|index| &lives.all[index])
+            .find(|life| Some(life.bytes) == first.checked_mul(2));
+        copy.and_then(|copy| lives.frames(copy).first())
+            .is_some_and(|&frame| is_wanted(lives.stacks.mark(frame)))
+    }
+
     /// Leaves out their copy in 32 bits, and its gradient in 16. False if there is none.
     pub(crate) fn drop_upcast(&self, lives: &mut Lives, pass: &Pass) -> bool {
         let end = pass.backward.map_or(pass.end, |backward| backward.end);
@@ -83,8 +99,10 @@ pub(crate) fn logits_until(
     let largest = counts.keys().copied().filter(|&bytes| is_repeated(bytes)).max()?;
     let block = tail.into_iter().find(|&index| {
         let life = &all[index];
+        // A linear layer makes logits of a parameter's size by chance.
+        let is_narrow = life.bytes == largest / 2 && lives.is_made_by(life, Mark::LINEAR, 2);
         (life.bytes == largest || life.bytes == largest / 2)
-            && !facts.parameters.contains_key(&life.bytes)
+            && (is_narrow || !facts.parameters.contains_key(&life.bytes))
             && life.category != Category::Workspace
             && lives_on(life)
     })?;

@@ -8,10 +8,11 @@ mod pieces;
 
 pub(crate) use logits::{Logits, logits, logits_until};
 pub(crate) use maps::attention_maps;
-pub(crate) use pieces::{model_blocks, pieces, repeated_site, with_stack};
+pub(crate) use pieces::{Site, model_blocks, pieces, repeated_sites, with_stack};
 
 use super::lives::{Life, Lives};
 use crate::category::Category;
+use crate::evidence::marks::Mark;
 pub(crate) use crate::evidence::passes::Pass;
 use crate::step_phases::StepPhase;
 use rustc_hash::FxHashSet;
@@ -19,6 +20,12 @@ use std::collections::BTreeMap;
 
 /// Smaller blocks do not depend on the number of tokens: losses, counters.
 pub(crate) const MIN_SCALED: u64 = 512;
+
+/// Bytes of the widest number of a token.
+const WIDEST_NUMBER: u64 = 8;
+
+/// Each text may have one token more, a target only: the fewest tokens of a text.
+const SHORTEST_TEXT: u64 = 8;
 
 /// The facts of a run.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +52,11 @@ pub(crate) struct Facts {
     pub(crate) widths: Vec<u64>,
     /// Tokens of a pass.
     pub(crate) tokens: Option<u64>,
+    /// Whether forward gathers sharded weights. Shards have elements of four bytes where what is
+    /// gathered, and all data, has two.
+    pub(crate) has_gathered: bool,
+    /// The largest block that a forward pass makes, in bytes.
+    pub(crate) largest: u64,
 }
 
 impl Facts {
@@ -101,6 +113,26 @@ impl Facts {
                 && life.category == Category::Activation;
         }
         true
+    }
+
+    /// Whether a training pass has an input beside its tokens that is larger than they are, and
+    /// convolutions: images, or frames of sound.
+    pub(crate) fn has_other_input(&self, lives: &Lives) -> bool {
+        let tokens = self.tokens.unwrap_or(0);
+        let of_tokens = WIDEST_NUMBER * (tokens + tokens / SHORTEST_TEXT);
+        let is_other = |of: &Life| of.bytes > of_tokens;
+        self.typical().is_some_and(|pass| {
+            let mut inputs = pass.inputs.iter().filter_map(|&at| lives.all.get(at as usize));
+            let mut made = lives.all[lives.born(pass.begin, pass.end)].iter();
+            inputs.any(is_other) && made.any(|life| lives.mark(life).has(Mark::CONVOLUTION))
+        })
+    }
+
+    /// [`Life::other`] of a block that a change makes `factor` times as large: a kernel's workspace
+    /// in backward may be for the device, and stay. It is larger than all that forward makes.
+    pub(crate) fn other_if_scaled(&self, life: &Life, factor: f64) -> f32 {
+        let may_stay = life.phase == StepPhase::Backward && life.bytes > self.largest;
+        if may_stay { (1.0 / factor) as f32 } else { 1.0 }
     }
 
     /// Whether a time lies in an evaluation, or in what precedes its inputs.

@@ -2,6 +2,7 @@
 
 use super::{Failure, Rest, backward, made};
 use crate::category::Category;
+use crate::evidence::marks::Mark;
 use crate::recipes::facts::{Facts, model_blocks, with_stack};
 use crate::recipes::lives::{Life, Lives, Span};
 use crate::step_phases::StepPhase;
@@ -43,10 +44,9 @@ pub(super) async fn complete(
     if pieces.len() > layers || !is_alike {
         return None;
     }
-    let runs_in_piece = blocks.last().is_some_and(|&last| {
-        let frames = lives.frames(&lives.all[last]);
-        frames.iter().any(|&frame| lives.stacks.place(frame) == site)
-    });
+    let runs_in_piece = blocks
+        .last()
+        .is_some_and(|&last| site.position(lives, lives.frames(&lives.all[last])).is_some());
     let cut_off = pieces.len() < layers || runs_in_piece;
     let whole = if cut_off { &pieces[..pieces.len() - 1] } else { &pieces[..] };
     let unit = whole.last()?;
@@ -86,9 +86,10 @@ pub(super) async fn complete(
         ..made(failure, begin, f64::INFINITY, Category::Activation, StepPhase::Forward, step)
     };
     let has_logits = |bytes: u64| late.iter().any(|&of| of >= bytes);
-    match logits_to_come(facts) {
-        Some(elements) if !has_logits(elements * 2) => {
-            new.extend([0.0, 1.0].map(|after| kept(end + after, elements * 4)));
+    match logits_to_come(lives, facts, forward.begin) {
+        Some((elements, other)) if !has_logits(elements * 2) => {
+            let logits = |after| Life { other, ..kept(end + after, elements * 4) };
+            new.extend([0.0, 1.0].map(logits));
         }
         _ if !is_cut => new.push(kept(end + 1.0, failure.bytes)),
         _ => {}
@@ -101,10 +102,12 @@ pub(super) async fn complete(
         last.end = end;
     }
     lives.spans.push(Span { begin: end, end: end + 1.0, phase: StepPhase::Backward, step });
-    let last = lives.all[lives.born(end - 6.0 + 1e-6, end)].iter().map(|life| life.bytes);
-    let loss = last.max().unwrap_or(512);
+    let last = lives.all[lives.born(end - 6.0 + 1e-6, end)].iter();
+    let last = last.max_by_key(|life| life.bytes);
+    let (loss, other) = last.map_or((512, 1.0), |life| (life.bytes, life.other));
     let gradient = Life {
         bytes: loss,
+        other,
         stack: None,
         phase: StepPhase::Backward,
         category: Category::Temporary,
@@ -154,10 +157,17 @@ fn layers(lives: &Lives, facts: &Facts) -> Option<usize> {
     }
 }
 
-/// Elements of the logits: tokens x the widest width, if the largest parameter has that width.
-fn logits_to_come(facts: &Facts) -> Option<u64> {
+/// Elements of the logits: tokens x the widest width, if the largest parameter has that width, and
+/// the pass looks tokens up in an embedding. Then [`Life::other`]: a second parameter of that size
+/// is a head. With one alone the head may share it, or there may be none.
+fn logits_to_come(lives: &Lives, facts: &Facts, begin: f64) -> Option<(u64, f32)> {
+    let made = &lives.all[lives.born(begin, f64::INFINITY)];
+    if !made.iter().any(|life| lives.mark(life).has(Mark::EMBEDDING)) {
+        return None;
+    }
+    let other = if *facts.parameters.values().next_back()? > 1 { 1.0 } else { 0.0 };
     let elements = facts.parameters.keys().next_back()? / facts.element;
     let width = *facts.widths.iter().max()?;
     let tokens = facts.tokens?;
-    (width > 0 && elements.is_multiple_of(width)).then_some(tokens * width)
+    (width > 0 && elements.is_multiple_of(width)).then_some((tokens * width, other))
 }

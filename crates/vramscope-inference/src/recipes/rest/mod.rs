@@ -233,5 +233,6 @@ fn made(
         is_new: false,
         dead: f64::INFINITY,
         is_weight_copy: false,
+        other: 1.0,
     }
 }
