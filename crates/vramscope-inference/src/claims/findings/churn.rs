@@ -248,9 +248,9 @@ impl Claim for SegmentChurn {
         };
         let times = times(self.bursts);
         Words {
-            title: Sentence::default()
+            title: Sentence::new(format_args!("Cache emptied {times}: "))
                 .event(self.reserved_again, scene.first_event())
-                .text(" returned and reserved again"),
+                .text(" reserved again"),
             text: format!(
                 "{subject} {verb} {times}{at}{reason}. That returned {} ({}), and {} were reserved \
                  again. Each return waits for the device: {}.",
