@@ -1,9 +1,11 @@
 """AgileRL/AgileRL#623
 
-Truth: the LoRA adapters are float32 and the base bfloat16, so `_cast_input_dtype` makes a float32 copy of the input of every wrapped linear
-(twice the size of the original); under autocast it is cast back at once and every linear keeps its own copy until backward.
+Truth: the LoRA adapters are float32 and the base bfloat16, so `_cast_input_dtype` makes a float32
+copy of the input of every wrapped linear (twice the size of the original); under autocast it is
+cast back at once and every linear keeps its own copy until backward.
 Cure: no cast of the input while autocast is on.
 """
+
 # CAP=24000
 import os
 import torch
@@ -38,14 +40,24 @@ class Qwen2DecoderLayer(nn.Module):
         super().__init__()
         lora = lambda i, o: LoraLinear(nn.Linear(i, o, bias=False).to(torch.bfloat16))
         self.heads = heads
-        self.q_proj, self.k_proj, self.v_proj, self.o_proj = lora(d, d), lora(d, d), lora(d, d), lora(d, d)
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = (
+            lora(d, d),
+            lora(d, d),
+            lora(d, d),
+            lora(d, d),
+        )
         self.gate_proj, self.up_proj, self.down_proj = lora(d, ff), lora(d, ff), lora(ff, d)
-        self.input_layernorm, self.post_attention_layernorm = (nn.RMSNorm(d, dtype=torch.bfloat16).requires_grad_(False) for _ in range(2))
+        self.input_layernorm, self.post_attention_layernorm = (
+            nn.RMSNorm(d, dtype=torch.bfloat16).requires_grad_(False) for _ in range(2)
+        )
 
     def forward(self, x):
         B, T, D = x.shape
         h = self.input_layernorm(x)
-        q, k, v = (p(h).view(B, T, self.heads, -1).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (
+            p(h).view(B, T, self.heads, -1).transpose(1, 2)
+            for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
         a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.o_proj(a.transpose(1, 2).reshape(B, T, D))
         h = self.post_attention_layernorm(x)
@@ -54,17 +66,25 @@ class Qwen2DecoderLayer(nn.Module):
 
 class GRPO:
     def __init__(self, layers=10, vocab=16000, d=896):
-        self.embed = nn.Embedding(vocab, d, dtype=torch.bfloat16, device="cuda").requires_grad_(False)
+        self.embed = nn.Embedding(vocab, d, dtype=torch.bfloat16, device="cuda").requires_grad_(
+            False
+        )
         self.actor = nn.ModuleList(Qwen2DecoderLayer() for _ in range(layers)).to("cuda")
-        self.lm_head = nn.Linear(d, vocab, bias=False, dtype=torch.bfloat16, device="cuda").requires_grad_(False)
-        self.optimizer = torch.optim.AdamW([p for p in self.actor.parameters() if p.requires_grad], lr=5e-6)
+        self.lm_head = nn.Linear(
+            d, vocab, bias=False, dtype=torch.bfloat16, device="cuda"
+        ).requires_grad_(False)
+        self.optimizer = torch.optim.AdamW(
+            [p for p in self.actor.parameters() if p.requires_grad], lr=5e-6
+        )
 
     def learn(self, ids, advantages):
         with torch.autocast("cuda", dtype=torch.bfloat16):
             x = self.embed(ids)
             for layer in self.actor:
                 x = layer(x)
-            logp = torch.gather(F.log_softmax(self.lm_head(x[:, -256:]), -1), -1, ids[:, -256:, None])
+            logp = torch.gather(
+                F.log_softmax(self.lm_head(x[:, -256:]), -1), -1, ids[:, -256:, None]
+            )
             loss = -(logp.squeeze(-1) * advantages).mean()
         loss.backward()
         self.optimizer.step()
@@ -75,4 +95,6 @@ class GRPO:
 with vramscope.record(os.environ["OUT"]):
     agent = GRPO()
     for _ in range(4):
-        agent.learn(torch.zeros(2, 2048, dtype=torch.long, device="cuda"), torch.ones(2, 1, device="cuda"))
+        agent.learn(
+            torch.zeros(2, 2048, dtype=torch.long, device="cuda"), torch.ones(2, 1, device="cuda")
+        )

@@ -1,9 +1,11 @@
 """HorizonRobotics/alf#1532 (merged pull request)
 
-Truth: the Checkpointer's torch.load has no map_location, so the whole checkpoint (weights, optimizer, the replay
-buffer's storage) is put on the GPU beside the live copies: a surge when training resumes.
+Truth: the Checkpointer's torch.load has no map_location, so the whole checkpoint (weights,
+optimizer, the replay buffer's storage) is put on the GPU beside the live copies: a surge when
+training resumes.
 Cure: torch.load(f_path, map_location="cpu").
 """
+
 # CAP=1800
 import gc
 import os
@@ -45,7 +47,9 @@ class SacAlgorithm(nn.Module):
     def train_step(self, batch_size=4096):
         obs, act, rew, next_obs = self._replay_buffer.get_batch(batch_size)
         with torch.no_grad():
-            target = rew + 0.99 * self._target_critic_networks(torch.cat([next_obs, self._actor_network(next_obs)], -1)).squeeze(-1)
+            target = rew + 0.99 * self._target_critic_networks(
+                torch.cat([next_obs, self._actor_network(next_obs)], -1)
+            ).squeeze(-1)
         q = self._critic_networks(torch.cat([obs, act], -1)).squeeze(-1)
         q_pi = self._critic_networks(torch.cat([obs, self._actor_network(obs)], -1))
         return (q - target).pow(2).mean() - q_pi.mean()
@@ -56,7 +60,9 @@ class Checkpointer:
         self._ckpt_dir, self._modules = ckpt_dir, kwargs
 
     def save(self, step):
-        torch.save({k: m.state_dict() for k, m in self._modules.items()}, f"{self._ckpt_dir}/ckpt-{step}")
+        torch.save(
+            {k: m.state_dict() for k, m in self._modules.items()}, f"{self._ckpt_dir}/ckpt-{step}"
+        )
 
     def load(self, step):
         f_path = f"{self._ckpt_dir}/ckpt-{step}"

@@ -1,9 +1,10 @@
 """cpnota/autonomous-learning-library#144
 
-Truth: the frame stack is built before the state becomes a tensor, so every state in the replay buffer on the GPU
-owns its own copy of four frames; the same frames are stored four times over.
+Truth: the frame stack is built before the state becomes a tensor, so every state in the replay
+buffer on the GPU owns its own copy of four frames; the same frames are stored four times over.
 Cure: stack lazily on tensors (FrameStack body): the buffer keeps references to single frames.
 """
+
 # CAP=24000
 import copy
 import os
@@ -53,14 +54,30 @@ class ExperienceReplayBuffer:
     def sample(self, n):
         batch = random.sample(self.buffer, n)
         tensor = lambda s: s.observation() if isinstance(s, LazyState) else s
-        states, next_states = torch.stack([tensor(b[0]) for b in batch]), torch.stack([tensor(b[3]) for b in batch])
-        actions, rewards = torch.tensor([b[1] for b in batch], device="cuda"), torch.tensor([b[2] for b in batch], device="cuda")
+        states, next_states = (
+            torch.stack([tensor(b[0]) for b in batch]),
+            torch.stack([tensor(b[3]) for b in batch]),
+        )
+        actions, rewards = (
+            torch.tensor([b[1] for b in batch], device="cuda"),
+            torch.tensor([b[2] for b in batch], device="cuda"),
+        )
         return states, actions, rewards, next_states
 
 
 def nature_dqn(actions=4):
-    return nn.Sequential(nn.Conv2d(4, 32, 8, stride=4), nn.ReLU(), nn.Conv2d(32, 64, 4, stride=2), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(),
-                         nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, actions))
+    return nn.Sequential(
+        nn.Conv2d(4, 32, 8, stride=4),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 4, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(64, 64, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(3136, 512),
+        nn.ReLU(),
+        nn.Linear(512, actions),
+    )
 
 
 def main(iterations=8, frames_per_iteration=2500):
@@ -77,7 +94,9 @@ def main(iterations=8, frames_per_iteration=2500):
         states, actions, rewards, next_states = replay.sample(64)
         with torch.no_grad():
             targets = rewards + 0.99 * target(next_states.float() / 255).max(1).values
-        loss = F.smooth_l1_loss(q(states.float() / 255).gather(1, actions[:, None]).squeeze(1), targets)
+        loss = F.smooth_l1_loss(
+            q(states.float() / 255).gather(1, actions[:, None]).squeeze(1), targets
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

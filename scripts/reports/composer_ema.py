@@ -1,9 +1,11 @@
 """mosaicml/composer#1941
 
-Truth: the EMA algorithm makes two deep copies of the model on the GPU (ema_model and training_model) beside the trained one; training_model is
-only a place for the weights during evaluation, and frozen parameters are copied too.
+Truth: the EMA algorithm makes two deep copies of the model on the GPU (ema_model and
+training_model) beside the trained one; training_model is only a place for the weights during
+evaluation, and frozen parameters are copied too.
 Cure: one copy of the trainable parameters, swapped with the model's in place for evaluation.
 """
+
 # CAP=24000
 import copy
 import os
@@ -20,7 +22,12 @@ class ViT(nn.Module):
         super().__init__()
         self.patch_embed = nn.Conv2d(3, dim, patch, patch)
         self.pos_embed = nn.Parameter(torch.zeros(1, (image // patch) ** 2, dim))
-        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(dim, 16, 4 * dim, batch_first=True, norm_first=True, dropout=0.0) for _ in range(depth))
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                dim, 16, 4 * dim, batch_first=True, norm_first=True, dropout=0.0
+            )
+            for _ in range(depth)
+        )
         self.head = nn.Linear(dim, classes)
 
     def forward(self, x):
@@ -36,7 +43,9 @@ class EMA:
 
     def fit_start(self, model):
         if CURE:
-            self.ema_weights = {n: p.detach().clone() for n, p in model.named_parameters() if p.requires_grad}
+            self.ema_weights = {
+                n: p.detach().clone() for n, p in model.named_parameters() if p.requires_grad
+            }
         else:
             self.ema_model = copy.deepcopy(model)
             self.training_model = copy.deepcopy(model)
@@ -44,7 +53,9 @@ class EMA:
     @torch.no_grad()
     def batch_end(self, model):
         shadow = self.ema_weights.values() if CURE else self.ema_model.parameters()
-        for ema_param, param in zip(shadow, (p for p in model.parameters() if p.requires_grad or not CURE)):
+        for ema_param, param in zip(
+            shadow, (p for p in model.parameters() if p.requires_grad or not CURE)
+        ):
             ema_param.mul_(self.smoothing).add_(param, alpha=1 - self.smoothing)
 
     @torch.no_grad()
@@ -85,5 +96,7 @@ class Trainer:
 
 with vramscope.record(os.environ["OUT"]):
     model = ViT().cuda()
-    trainer = Trainer(model, EMA(), torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=False))
+    trainer = Trainer(
+        model, EMA(), torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=False)
+    )
     trainer.fit(epochs=2, batches=3)

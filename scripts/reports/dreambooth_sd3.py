@@ -1,9 +1,11 @@
 """huggingface/diffusers#8511
 
-Truth: the script deletes the lists `tokenizers` and `text_encoders`, but text_encoder_one/two/three still
-reference the models: all three text encoders stay on the GPU during the training loop.
+Truth: the script deletes the lists `tokenizers` and `text_encoders`, but
+text_encoder_one/two/three still reference the models: all three text encoders stay on the GPU
+during the training loop.
 Cure: also `del text_encoder_one, text_encoder_two, text_encoder_three`.
 """
+
 # CAP=24000
 import gc
 import os
@@ -18,9 +20,29 @@ CURE = bool(os.environ.get("CURE"))
 
 def load_text_encoders(dtype):
     with torch.device("cuda"):
-        one = CLIPTextModelWithProjection(CLIPTextConfig(hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12, projection_dim=768))
-        two = CLIPTextModelWithProjection(CLIPTextConfig(hidden_size=1280, intermediate_size=5120, num_hidden_layers=16, num_attention_heads=20, projection_dim=1280))
-        three = T5EncoderModel(T5Config(d_model=2048, d_ff=5120, num_layers=10, num_heads=32, feed_forward_proj="gated-gelu"))
+        one = CLIPTextModelWithProjection(
+            CLIPTextConfig(
+                hidden_size=768,
+                intermediate_size=3072,
+                num_hidden_layers=12,
+                num_attention_heads=12,
+                projection_dim=768,
+            )
+        )
+        two = CLIPTextModelWithProjection(
+            CLIPTextConfig(
+                hidden_size=1280,
+                intermediate_size=5120,
+                num_hidden_layers=16,
+                num_attention_heads=20,
+                projection_dim=1280,
+            )
+        )
+        three = T5EncoderModel(
+            T5Config(
+                d_model=2048, d_ff=5120, num_layers=10, num_heads=32, feed_forward_proj="gated-gelu"
+            )
+        )
     return tuple(m.requires_grad_(False).to(dtype) for m in (one, two, three))
 
 
@@ -34,7 +56,9 @@ class JointTransformerBlock(nn.Module):
     def forward(self, x):
         b, n, d = x.shape
         q, k, v = self.to_qkv(self.norm1(x)).view(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        x = x + self.to_out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, d))
+        x = x + self.to_out(
+            F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, d)
+        )
         return x + self.ff(self.norm2(x))
 
 
@@ -57,7 +81,15 @@ class SD3Transformer2DModel(nn.Module):
 def encode_prompt(text_encoders, input_ids):
     clip = torch.cat([enc(input_ids[:, :77]).last_hidden_state for enc in text_encoders[:2]], -1)
     t5 = text_encoders[2](input_ids).last_hidden_state
-    return torch.cat([F.pad(clip, (0, t5.shape[-1] - clip.shape[-1])) if clip.shape[-1] <= t5.shape[-1] else clip[..., :t5.shape[-1]], t5], 1)
+    return torch.cat(
+        [
+            F.pad(clip, (0, t5.shape[-1] - clip.shape[-1]))
+            if clip.shape[-1] <= t5.shape[-1]
+            else clip[..., : t5.shape[-1]],
+            t5,
+        ],
+        1,
+    )
 
 
 def main():
@@ -66,7 +98,9 @@ def main():
     transformer = SD3Transformer2DModel().cuda()
     optimizer = torch.optim.AdamW(transformer.parameters(), lr=1e-5)
     text_encoders = [text_encoder_one, text_encoder_two, text_encoder_three]
-    prompt_embeds = encode_prompt(text_encoders, torch.randint(0, 32000, (1, 128), device="cuda")).float()
+    prompt_embeds = encode_prompt(
+        text_encoders, torch.randint(0, 32000, (1, 128), device="cuda")
+    ).float()
     del text_encoders
     if CURE:
         del text_encoder_one, text_encoder_two, text_encoder_three

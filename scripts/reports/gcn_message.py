@@ -1,9 +1,10 @@
 """pyg-team/pytorch_geometric#459
 
-Truth: the message of GCNConv is built for every edge: x[edge_index[0]] and norm * x_j are [edges, 200] tensors, many times the size of the
-node features, and x_j is kept for backward.
+Truth: the message of GCNConv is built for every edge: x[edge_index[0]] and norm * x_j are [edges,
+200] tensors, many times the size of the node features, and x_j is kept for backward.
 Cure: adjacency as a sparse tensor, torch.matmul(adj, torch.matmul(x, weight)).
 """
+
 # CAP=24000
 import os
 import torch
@@ -28,7 +29,10 @@ class SpMM(torch.autograd.Function):
 class GCNConv(nn.Module):
     def __init__(self, in_channels, out_channels):
         super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.empty(in_channels, out_channels)), nn.Parameter(torch.zeros(out_channels))
+        self.weight, self.bias = (
+            nn.Parameter(torch.empty(in_channels, out_channels)),
+            nn.Parameter(torch.zeros(out_channels)),
+        )
         nn.init.xavier_uniform_(self.weight)
 
     def message(self, x_j, norm):
@@ -49,7 +53,11 @@ class TextGCN(nn.Module):
     def __init__(self, num_nodes, hidden=200, classes=20):
         super().__init__()
         self.embedding = nn.Parameter(torch.randn(num_nodes, hidden))
-        self.conv1, self.conv2, self.conv3 = GCNConv(hidden, hidden), GCNConv(hidden, hidden), GCNConv(hidden, classes)
+        self.conv1, self.conv2, self.conv3 = (
+            GCNConv(hidden, hidden),
+            GCNConv(hidden, hidden),
+            GCNConv(hidden, classes),
+        )
 
     def forward(self, edge_index, norm, adj):
         x = F.dropout(F.relu(self.conv1(self.embedding, edge_index, norm, adj)), 0.5)
@@ -62,7 +70,10 @@ def main(num_nodes=14049, num_edges=900_000):
     norm = torch.ones(num_edges).cuda()
     adj = (edge_index, norm) if CURE else None
     model = TextGCN(num_nodes).cuda()
-    y, optimizer = torch.zeros(num_nodes, dtype=torch.long).cuda(), torch.optim.Adam(model.parameters(), lr=0.02)
+    y, optimizer = (
+        torch.zeros(num_nodes, dtype=torch.long).cuda(),
+        torch.optim.Adam(model.parameters(), lr=0.02),
+    )
     for epoch in range(4):
         optimizer.zero_grad()
         F.cross_entropy(model(edge_index, norm, adj), y).backward()

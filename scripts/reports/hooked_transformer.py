@@ -1,9 +1,10 @@
 """TransformerLensOrg/TransformerLens#479
 
-Truth: every attention module registers its own boolean causal mask of n_ctx x n_ctx for the maximum context, though
-prompts are short: layers * n_ctx^2 bytes held for nothing.
+Truth: every attention module registers its own boolean causal mask of n_ctx x n_ctx for the
+maximum context, though prompts are short: layers * n_ctx^2 bytes held for nothing.
 Cure: build the mask on the fly for the length of the prompt.
 """
+
 # CAP=24000
 import os
 import torch
@@ -18,7 +19,9 @@ class Attention(nn.Module):
     def __init__(self, cfg):
         super().__init__()
         self.cfg = cfg
-        self.W_Q, self.W_K, self.W_V, self.W_O = (nn.Linear(cfg["d_model"], cfg["d_model"]) for _ in range(4))
+        self.W_Q, self.W_K, self.W_V, self.W_O = (
+            nn.Linear(cfg["d_model"], cfg["d_model"]) for _ in range(4)
+        )
         if not CURE:
             causal_mask = torch.tril(torch.ones((cfg["n_ctx"], cfg["n_ctx"])).bool())
             self.register_buffer("mask", causal_mask)
@@ -26,12 +29,19 @@ class Attention(nn.Module):
 
     def apply_causal_mask(self, attn_scores):
         t = attn_scores.shape[-1]
-        mask = torch.ones((t, t), dtype=torch.bool, device=attn_scores.device).tril() if CURE else self.mask[:t, :t]
+        mask = (
+            torch.ones((t, t), dtype=torch.bool, device=attn_scores.device).tril()
+            if CURE
+            else self.mask[:t, :t]
+        )
         return torch.where(mask, attn_scores, self.IGNORE)
 
     def forward(self, x):
         b, t, d = x.shape
-        q, k, v = (w(x).view(b, t, self.cfg["n_heads"], -1).transpose(1, 2) for w in (self.W_Q, self.W_K, self.W_V))
+        q, k, v = (
+            w(x).view(b, t, self.cfg["n_heads"], -1).transpose(1, 2)
+            for w in (self.W_Q, self.W_K, self.W_V)
+        )
         attn_scores = self.apply_causal_mask(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5)
         pattern = F.softmax(attn_scores, dim=-1)
         return self.W_O((pattern @ v).transpose(1, 2).reshape(b, t, d)), pattern
@@ -56,7 +66,10 @@ class TransformerBlock(nn.Module):
 class HookedTransformer(nn.Module):
     def __init__(self, cfg):
         super().__init__()
-        self.embed, self.unembed = nn.Embedding(cfg["d_vocab"], cfg["d_model"]), nn.Linear(cfg["d_model"], cfg["d_vocab"])
+        self.embed, self.unembed = (
+            nn.Embedding(cfg["d_vocab"], cfg["d_model"]),
+            nn.Linear(cfg["d_model"], cfg["d_vocab"]),
+        )
         self.blocks = nn.ModuleList(TransformerBlock(cfg) for _ in range(cfg["n_layers"]))
 
     def run_with_cache(self, tokens):
@@ -72,7 +85,11 @@ def main():
     model = HookedTransformer(cfg).cuda().eval()
     for prompt in range(6):
         logits, cache = model.run_with_cache(torch.randint(0, 32000, (8, 256), device="cuda"))
-        entropy = [(-(p * (p + 1e-9).log()).sum(-1)).mean().item() for n, p in cache.items() if n.endswith("pattern")]
+        entropy = [
+            (-(p * (p + 1e-9).log()).sum(-1)).mean().item()
+            for n, p in cache.items()
+            if n.endswith("pattern")
+        ]
 
 
 with vramscope.record(os.environ["OUT"]):

@@ -1,9 +1,11 @@
 """meta-pytorch/opacus#176
 
-Truth: evaluation runs under no_grad but the model is still in training mode, so the forward hooks of the
-grad-sample module append every layer's input to `layer.activations`, and no backward ever takes them off again.
+Truth: evaluation runs under no_grad but the model is still in training mode, so the forward hooks
+of the grad-sample module append every layer's input to `layer.activations`, and no backward ever
+takes them off again.
 Cure: model.eval() before the evaluation (the hooks return at once when the layer is not training).
 """
+
 # CAP=2800
 import os
 import torch
@@ -60,7 +62,11 @@ class CharTagger(nn.Module):
     def __init__(self, vocab=256, dim=256, hidden=1024, classes=64):
         super().__init__()
         self.embedding = nn.Embedding(vocab, dim).requires_grad_(False)
-        self.fc1, self.fc2, self.out = nn.Linear(dim, hidden), nn.Linear(hidden, dim), nn.Linear(dim, classes)
+        self.fc1, self.fc2, self.out = (
+            nn.Linear(dim, hidden),
+            nn.Linear(hidden, dim),
+            nn.Linear(dim, classes),
+        )
 
     def forward(self, x):
         h = F.relu(self.fc1(self.embedding(x)))
@@ -70,7 +76,10 @@ class CharTagger(nn.Module):
 def train(model, optimizer, criterion, steps):
     model.train()
     for _ in range(steps):
-        x, y = torch.randint(0, 256, (64, 512), device="cuda"), torch.zeros(64, 512, dtype=torch.long, device="cuda")
+        x, y = (
+            torch.randint(0, 256, (64, 512), device="cuda"),
+            torch.zeros(64, 512, dtype=torch.long, device="cuda"),
+        )
         loss = criterion(model(x).flatten(0, 1), y.flatten())
         loss.backward()
         optimizer.step()
@@ -83,13 +92,19 @@ def test(model, batches):
     losses = []
     with torch.no_grad():
         for _ in range(batches):
-            x, y = torch.randint(0, 256, (128, 512), device="cuda"), torch.zeros(128, 512, dtype=torch.long, device="cuda")
+            x, y = (
+                torch.randint(0, 256, (128, 512), device="cuda"),
+                torch.zeros(128, 512, dtype=torch.long, device="cuda"),
+            )
             losses.append(F.cross_entropy(model(x).flatten(0, 1), y.flatten()).item())
     return losses
 
 
 with vramscope.record(os.environ["OUT"]):
     model = GradSampleModule(CharTagger()).cuda()
-    optimizer = DPOptimizer(torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1), max_grad_norm=1.0)
+    optimizer = DPOptimizer(
+        torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1),
+        max_grad_norm=1.0,
+    )
     train(model, optimizer, nn.CrossEntropyLoss(), steps=3)
     test(model, batches=10)

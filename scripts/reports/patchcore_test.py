@@ -1,9 +1,10 @@
 """hcw-00/PatchCore_anomaly_detection#19
 
-Truth: distance_matrix expands both sets of vectors to [n, m, d] and materializes the difference and its power:
-a big temporary of n*m*d floats for each test image, while the result is only n*m.
+Truth: distance_matrix expands both sets of vectors to [n, m, d] and materializes the difference
+and its power: a big temporary of n*m*d floats for each test image, while the result is only n*m.
 Cure: torch.cdist(x, y, p).
 """
+
 # CAP=2000
 import os
 import torch
@@ -38,9 +39,16 @@ class KNN:
 class Bottleneck(nn.Module):
     def __init__(self, cin, mid, cout, stride=1):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(cin, mid, 1, bias=False), nn.BatchNorm2d(mid), nn.ReLU(inplace=True),
-                                  nn.Conv2d(mid, mid, 3, stride, 1, bias=False), nn.BatchNorm2d(mid), nn.ReLU(inplace=True),
-                                  nn.Conv2d(mid, cout, 1, bias=False), nn.BatchNorm2d(cout))
+        self.body = nn.Sequential(
+            nn.Conv2d(cin, mid, 1, bias=False),
+            nn.BatchNorm2d(mid),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(mid, mid, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(mid),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(mid, cout, 1, bias=False),
+            nn.BatchNorm2d(cout),
+        )
         self.down = nn.Conv2d(cin, cout, 1, stride, bias=False)
 
     def forward(self, x):
@@ -50,7 +58,12 @@ class Bottleneck(nn.Module):
 class STPM(nn.Module):
     def __init__(self):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
+        self.stem = nn.Sequential(
+            nn.Conv2d(3, 64, 7, 2, 3, bias=False),
+            nn.BatchNorm2d(64),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 2, 1),
+        )
         self.layer1 = nn.Sequential(Bottleneck(64, 128, 256), Bottleneck(256, 128, 256))
         self.layer2 = nn.Sequential(Bottleneck(256, 256, 512, 2), Bottleneck(512, 256, 512))
         self.layer3 = nn.Sequential(Bottleneck(512, 512, 1024, 2), Bottleneck(1024, 512, 1024))
@@ -65,7 +78,9 @@ class STPM(nn.Module):
 @torch.no_grad()
 def main():
     model = STPM().cuda().eval()
-    embedding_list = [model.embedding(torch.randn(4, 3, 224, 224, device="cuda")) for _ in range(10)]
+    embedding_list = [
+        model.embedding(torch.randn(4, 3, 224, 224, device="cuda")) for _ in range(10)
+    ]
     total = torch.cat(embedding_list)
     coreset = total[torch.randperm(len(total), device="cuda")[: len(total) // 150]].clone()
     del embedding_list, total

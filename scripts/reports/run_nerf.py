@@ -1,9 +1,10 @@
 """yenchenlin/nerf-pytorch#23
 
-Truth: by default the code copies all training data (every ray of every image, and the images) to the GPU, so a finer
-image factor runs out of memory though the batch of rays is the same.
+Truth: by default the code copies all training data (every ray of every image, and the images) to
+the GPU, so a finer image factor runs out of memory though the batch of rays is the same.
 Cure: keep the rays on the host and load only the batch's rays onto the GPU.
 """
+
 # CAP=3900
 import os
 import numpy as np
@@ -20,9 +21,15 @@ class NeRF(nn.Module):
     def __init__(self, D=8, W=256, input_ch=63, input_ch_views=27, skips=(4,)):
         super().__init__()
         self.skips = skips
-        self.pts_linears = nn.ModuleList([nn.Linear(input_ch, W)] + [nn.Linear(W + input_ch if i in skips else W, W) for i in range(D - 1)])
+        self.pts_linears = nn.ModuleList(
+            [nn.Linear(input_ch, W)]
+            + [nn.Linear(W + input_ch if i in skips else W, W) for i in range(D - 1)]
+        )
         self.feature_linear, self.alpha_linear = nn.Linear(W, W), nn.Linear(W, 1)
-        self.views_linears, self.rgb_linear = nn.Linear(W + input_ch_views, W // 2), nn.Linear(W // 2, 3)
+        self.views_linears, self.rgb_linear = (
+            nn.Linear(W + input_ch_views, W // 2),
+            nn.Linear(W // 2, 3),
+        )
 
     def forward(self, pts, views):
         h = pts
@@ -39,8 +46,15 @@ def embed(x, L):
 
 
 def raw2outputs(raw, z_vals):
-    alpha = 1.0 - torch.exp(-F.relu(raw[..., 3]) * F.pad(z_vals[:, 1:] - z_vals[:, :-1], (0, 1), value=1e10))
-    weights = alpha * torch.cumprod(torch.cat([torch.ones_like(alpha[:, :1]), 1.0 - alpha + 1e-10], -1), -1)[:, :-1]
+    alpha = 1.0 - torch.exp(
+        -F.relu(raw[..., 3]) * F.pad(z_vals[:, 1:] - z_vals[:, :-1], (0, 1), value=1e10)
+    )
+    weights = (
+        alpha
+        * torch.cumprod(torch.cat([torch.ones_like(alpha[:, :1]), 1.0 - alpha + 1e-10], -1), -1)[
+            :, :-1
+        ]
+    )
     return (weights[..., None] * torch.sigmoid(raw[..., :3])).sum(-2), weights
 
 
@@ -61,7 +75,7 @@ def train(images, rays_rgb, N_rand=1024, N_iters=6):
     if not CURE:
         images, rays_rgb = images.to(device), rays_rgb.to(device)
     for i in range(N_iters):
-        batch = rays_rgb[i * N_rand:(i + 1) * N_rand].to(device).transpose(0, 1)
+        batch = rays_rgb[i * N_rand : (i + 1) * N_rand].to(device).transpose(0, 1)
         rays_o, rays_d, target_s = batch[0], batch[1], batch[2]
         rgb0, rgb = render(rays_o, rays_d, coarse, fine)
         optimizer.zero_grad()

@@ -1,9 +1,10 @@
 """huggingface/diffusers#1150 (merged pull request)
 
-Truth: the pipeline decodes the latents of the whole batch in one VAE call; the decoder's activations at full
-resolution scale with the number of images and are the peak.
+Truth: the pipeline decodes the latents of the whole batch in one VAE call; the decoder's
+activations at full resolution scale with the number of images and are the peak.
 Cure: decode the latents one image at a time (enable_vae_slicing).
 """
+
 # CAP=2000
 import os
 import torch
@@ -40,10 +41,14 @@ class AutoencoderKL(nn.Module):
     def __init__(self, chans=(256, 256, 128, 64)):
         super().__init__()
         self.conv_in = nn.Conv2d(4, chans[0], 3, padding=1)
-        self.mid_block = nn.Sequential(ResnetBlock2D(chans[0], chans[0]), ResnetBlock2D(chans[0], chans[0]))
+        self.mid_block = nn.Sequential(
+            ResnetBlock2D(chans[0], chans[0]), ResnetBlock2D(chans[0], chans[0])
+        )
         blocks, c = [], chans[0]
         for i, o in enumerate(chans):
-            blocks += [ResnetBlock2D(c, o), ResnetBlock2D(o, o)] + ([Upsample2D(o)] if i < 3 else [])
+            blocks += [ResnetBlock2D(c, o), ResnetBlock2D(o, o)] + (
+                [Upsample2D(o)] if i < 3 else []
+            )
             c = o
         self.up_blocks = nn.ModuleList(blocks)
         self.conv_norm_out, self.conv_out = nn.GroupNorm(32, c), nn.Conv2d(c, 3, 3, padding=1)
@@ -71,7 +76,11 @@ class StableDiffusionPipeline:
 
     def decode_latents(self, latents):
         latents = latents / 0.18215
-        image = torch.cat([self.vae.decode(z) for z in latents.split(1)]) if CURE else self.vae.decode(latents)
+        image = (
+            torch.cat([self.vae.decode(z) for z in latents.split(1)])
+            if CURE
+            else self.vae.decode(latents)
+        )
         return (image / 2 + 0.5).clamp(0, 1).cpu().permute(0, 2, 3, 1).float().numpy()
 
     @torch.no_grad()

@@ -1,9 +1,11 @@
 """TorchSim/torch-sim#590 (merged pull request)
 
 Truth: completed states popped from the in-flight batcher keep `energy` with its grad_fn, so every
-finished batch pins its whole forward graph until the end of `optimize`; memory grows per swap until it is full.
+finished batch pins its whole forward graph until the end of `optimize`; memory grows per swap
+until it is full.
 Cure: detach the states when they are popped.
 """
+
 # CAP=3000
 import os
 from dataclasses import dataclass, fields

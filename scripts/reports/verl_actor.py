@@ -1,9 +1,11 @@
 """verl-project/verl#6699
 
-Truth: forward_step returns model_output (log_probs, entropy) with its grad_fn, and forward_backward_batch keeps it in output_lst until the whole
-batch is done: per micro-batch the embedding output (a leaf that requires grad under LoRA) and its gradient stay alive after backward.
+Truth: forward_step returns model_output (log_probs, entropy) with its grad_fn, and
+forward_backward_batch keeps it in output_lst until the whole batch is done: per micro-batch the
+embedding output (a leaf that requires grad under LoRA) and its gradient stay alive after backward.
 Cure: detach the tensors of model_output.
 """
+
 # CAP=2400
 import os
 import torch
@@ -28,14 +30,26 @@ class LoraLinear(nn.Module):
 class Qwen3DecoderLayer(nn.Module):
     def __init__(self, d, heads=16):
         super().__init__()
-        self.heads, self.q_proj, self.k_proj, self.v_proj, self.o_proj = heads, *(LoraLinear(d, d) for _ in range(4))
-        self.up_proj, self.down_proj, self.norm = LoraLinear(d, 3 * d), LoraLinear(3 * d, d), nn.RMSNorm(d).requires_grad_(False)
+        self.heads, self.q_proj, self.k_proj, self.v_proj, self.o_proj = (
+            heads,
+            *(LoraLinear(d, d) for _ in range(4)),
+        )
+        self.up_proj, self.down_proj, self.norm = (
+            LoraLinear(d, 3 * d),
+            LoraLinear(3 * d, d),
+            nn.RMSNorm(d).requires_grad_(False),
+        )
 
     def forward(self, x):
         B, T, D = x.shape
         h = self.norm(x)
-        q, k, v = (p(h).view(B, T, self.heads, -1).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
-        x = x + self.o_proj(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B, T, D))
+        q, k, v = (
+            p(h).view(B, T, self.heads, -1).transpose(1, 2)
+            for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        x = x + self.o_proj(
+            F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B, T, D)
+        )
         return x + self.down_proj(F.silu(self.up_proj(x)))
 
 
@@ -56,7 +70,9 @@ class Qwen3ForCausalLM(nn.Module):
 class FSDPEngineWithLMHead:
     def __init__(self):
         self.module = Qwen3ForCausalLM().to("cuda", torch.bfloat16)
-        self.optimizer = torch.optim.AdamW([p for p in self.module.parameters() if p.requires_grad], lr=1e-6)
+        self.optimizer = torch.optim.AdamW(
+            [p for p in self.module.parameters() if p.requires_grad], lr=1e-6
+        )
 
     def forward_step(self, micro_batch):
         logp = F.log_softmax(self.module(micro_batch["input_ids"]), -1)
@@ -85,5 +101,11 @@ class FSDPEngineWithLMHead:
 with vramscope.record(os.environ["OUT"]):
     engine = FSDPEngineWithLMHead()
     for step in range(2):
-        data = [{"input_ids": torch.zeros(1, 6144, dtype=torch.long, device="cuda"), "advantages": torch.ones(1, 1, device="cuda")} for _ in range(24)]
+        data = [
+            {
+                "input_ids": torch.zeros(1, 6144, dtype=torch.long, device="cuda"),
+                "advantages": torch.ones(1, 1, device="cuda"),
+            }
+            for _ in range(24)
+        ]
         engine.update_actor(data)

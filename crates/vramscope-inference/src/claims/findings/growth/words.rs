@@ -302,8 +302,8 @@ impl Growth {
                  hook. Clear it when an evaluation ends, or store them on the CPU (.cpu())."
             }
             (false, false, false) => {
-                "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store \
-                 them detached on the CPU (.detach().cpu()), or bound what stores them."
+                "Find what keeps them: a list, a dict, a cache, a queue, a hook. Store \
+                 .detach().cpu(), or bound it."
             }
         }
     }
