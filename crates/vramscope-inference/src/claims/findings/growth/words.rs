@@ -302,7 +302,7 @@ impl Growth {
                  hook. Clear it when an evaluation ends, or store them on the CPU (.cpu())."
             }
             (false, false, false) => {
-                "Find what keeps them: a list, dict, cache, queue or hook. Store \
+                "Find what keeps them: a list, dict, cache or hook. Store \
                  .detach().cpu(), or bound it."
             }
         }
