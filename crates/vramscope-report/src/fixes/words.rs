@@ -3,7 +3,7 @@
 use super::candidates::Candidate;
 use crate::target::Target;
 use crate::what_if::{Outcome, place};
-use vramscope_inference::{Applied, Change, Cost, Covers, Fix, PeakPart, Recipe};
+use vramscope_inference::{Applied, Change, Cost, Covers, Fix, PeakPart, Recipe, Value};
 use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
 use vramscope_units::Bytes;
@@ -15,6 +15,16 @@ pub(super) fn of_settings(conf: &str) -> String {
 
 /// What to change beside settings, each in a few words.
 pub(super) fn changes(target: Target<'_>, recipes: &[Recipe], applied: &[Applied]) -> Vec<String> {
+    // One change of several lines is told once.
+    if let [first, _, ..] = recipes
+        && recipes
+            .iter()
+            .all(|recipe| recipe.change == first.change && matches!(recipe.value, Value::Site(_)))
+    {
+        let sites: Vec<String> = recipes.iter().map(|recipe| recipe.value.to_string()).collect();
+        let all = Recipe { change: first.change, value: Value::Site(sites.join(", ")) };
+        return vec![all.called(0, "")];
+    }
     let of = |(recipe, applied): (&Recipe, &Applied)| called(target, recipe, applied);
     recipes.iter().zip(applied).map(of).collect()
 }

@@ -38,8 +38,9 @@ fn of_program(scene: &Scene<'_>, story: &OomStory) -> Option<String> {
     }
     if let Some((bytes, _)) = story.copies {
         return Some(format!(
-            "Make the copies on the CPU: {} holds {bytes} on the device.",
-            scene.site(story.stack)
+            "Make the copies on the CPU: {} holds {bytes} on the device, and asked for {}.",
+            scene.site(story.stack),
+            story.requested
         ));
     }
     (story.context == Context::Capture).then(|| {

@@ -163,6 +163,10 @@ async fn story(
     };
     let freed_late = flush_completed_free(cx, oom.event.0);
     story.verdict = story.judge(freed_late || state.has_fitting_pending);
+    // What grew by less than is missing is not the cause.
+    let missing = story.excess().unwrap_or(story.requested);
+    let grown = |of: &Grows| of.per_step.0.saturating_mul(of.steps.into());
+    story.grows = story.grows.filter(|of| grown(of) >= missing.0);
     let is_exact = cx.trace.reserved_exactness() == Exactness::Exact
         && !story.is_pool_assumed
         && story.verdict != Verdict::Limit;
