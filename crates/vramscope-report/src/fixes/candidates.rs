@@ -5,10 +5,10 @@ use crate::holders;
 use crate::target::Target;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use vramscope_inference::{CHANGES, Cost, Facts, Offer, Recipe, Value, WhatIf};
+use vramscope_inference::{CHANGES, Cost, Facts, Offer, OomStory, Recipe, Value, WhatIf};
 use vramscope_snapshot::StackId;
-use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
+use vramscope_trace::{AllocatorSettings, Block};
 
 /// A change to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +73,19 @@ pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Ca
     let worth = |all: &Candidate| all.recipes.iter().map(|of| of.change.worth_percent).min();
     all.sort_by_key(|candidate| (candidate.cost, Reverse(worth(candidate))));
     all
+}
+
+/// The copies of the model that the line of the failed request made, on the CPU.
+pub(super) fn copies(target: Target<'_>, story: &OomStory) -> Candidate {
+    let site = |stack: StackId| target.entry.sites.get(stack).site_hash;
+    let own = site(story.stack);
+    let live = |block: &&Block| block.is_live_at(story.event.0 + 1) && site(block.stack) == own;
+    let blocks = target.trace().blocks.iter().filter(live);
+    let made = blocks.filter_map(|block| Some(block.alloc_event()?.0));
+    let mut births: Vec<u32> = made.chain([story.event.0]).collect();
+    births.sort_unstable();
+    let name = "copies made on the CPU".to_owned();
+    Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit)
 }
 
 /// Idle models that move to the host before the failed request.

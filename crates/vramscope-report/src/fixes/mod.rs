@@ -58,8 +58,7 @@ pub(crate) async fn of_oom(
     budget: &mut Budget,
 ) -> (Vec<Fix>, Vec<Look>) {
     let nothing = || (Vec::new(), Vec::new());
-    let is_of_program =
-        story.climb.is_some() || story.copies.is_some() || story.context == Context::Capture;
+    let is_of_program = story.climb.is_some() || story.context == Context::Capture;
     let Some(available) = available(story, model).filter(|_| !is_of_program) else {
         return nothing();
     };
@@ -85,6 +84,15 @@ pub(crate) async fn of_oom(
     let trial = Trial::new(target, model, editable, available, budget).await;
     let Some(trial) = trial else { return nothing() };
     let mut trial = Trial { at_most, earlier_batch, grows: story.grows, ..trial };
+    if story.copies.is_some() {
+        let candidate = candidates::copies(target, story);
+        let fix = trial.fix(&candidate, budget).await;
+        let mut fix = fix.filter(|fix| fix.outcome != Outcome::Short);
+        if let Some(fix) = &mut fix {
+            trial.least_of(&candidate, fix, budget).await;
+        }
+        return (fix.into_iter().collect(), Vec::new());
+    }
     let singles = trial.singles(budget).await;
     let fits = singles.iter().any(|(_, fix)| fix.outcome == Outcome::Fits);
     let sets = match editable.rest {
@@ -334,10 +342,9 @@ impl<'a> Trial<'a> {
         let saving = self.replayed.saturating_sub(answer.active_peak);
         let known = Known { saving, error_percent: answer.error_percent, ..known };
         let infers = self.editable.infers();
-        let is_of_request = candidate
-            .recipes
-            .iter()
-            .any(|recipe| recipe.change.is_of_request || infers && recipe.change.is_smaller_batch);
+        let is_of_request = candidate.recipes.iter().any(|Recipe { change, .. }| {
+            change.is_of_request || change.cost == Cost::Batch || infers && change.is_smaller_batch
+        });
         let outcome = match answer.fits {
             Some(Outcome::Unknown) if is_of_request => Outcome::Fits,
             outcome => outcome.unwrap_or(Outcome::Fits),

@@ -20,7 +20,15 @@ fn drop_held(lives: &mut Lives, facts: &Facts, value: &Value) -> Result<Applied,
     let Value::Held { births, .. } = value else { return Err(Declined::NoSite) };
     let passes = || facts.passes.iter().chain(&facts.generations);
     let mut changed = 0;
-    for life in lives.all.iter_mut().filter(|life| (0.0..failure.at).contains(&life.begin)) {
+    for life in lives.all.iter_mut().filter(|life| (0.0..=failure.at).contains(&life.begin)) {
+        // The failed request is one of them.
+        if life.begin == failure.at {
+            if births.binary_search(&(life.begin as u32)).is_ok() {
+                life.drop();
+                changed += 1;
+            }
+            continue;
+        }
         let own = passes().filter(|pass| (pass.lead..pass.over()).contains(&life.begin));
         let end = own.map(Pass::over).fold(failure.at, f64::min) - 0.5;
         if life.end > end && births.binary_search(&(life.begin as u32)).is_ok() {

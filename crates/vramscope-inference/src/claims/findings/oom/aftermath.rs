@@ -106,7 +106,8 @@ pub(super) async fn climb(
 }
 
 /// Live blocks of a line whose sizes are those of parameters or of optimizer state, as
-/// `state.clone()` of a whole model makes them: their bytes and number. `live` has the size,
+/// `state.clone()` of a whole model makes them, or `state.float()` twice as large: their bytes and
+/// number. `live` has the size,
 /// category and call site of each block.
 pub(super) fn copies(live: &[(u64, Category, u64)], site: u64) -> Option<(Bytes, u32)> {
     let is_of_model =
@@ -120,8 +121,9 @@ pub(super) fn copies(live: &[(u64, Category, u64)], site: u64) -> Option<(Bytes,
     known.dedup();
     let made: Vec<u64> = live.iter().filter(|one| one.2 == site).map(|one| one.0).collect();
     let whole = made.iter().sum::<u64>();
-    let alike: Vec<u64> =
-        made.into_iter().filter(|size| known.binary_search(size).is_ok()).collect();
+    let is_known = |size: u64| known.binary_search(&size).is_ok();
+    let is_alike = |&size: &u64| is_known(size) || is_known(2 * size) || is_known(size / 2);
+    let alike: Vec<u64> = made.into_iter().filter(is_alike).collect();
     let bytes = alike.iter().sum::<u64>();
     let mut sizes = alike.clone();
     sizes.sort_unstable();
