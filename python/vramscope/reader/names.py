@@ -89,7 +89,7 @@ CapacityBasis = Literal["exact", "bounded", "measured", "other_rank", "changing"
 Cost = Literal["setting", "edit", "time", "precision", "batch"]
 
 #: The part of a run that was replayed.
-Covers = Literal["run", "step", "request"]
+Covers = Literal["run", "steps", "step", "request"]
 
 #: The part of a run that a trace has.
 Coverage = Literal["whole", "partial", "none"]
