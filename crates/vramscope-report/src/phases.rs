@@ -26,7 +26,7 @@ pub struct Phases<'a> {
     pub device: u32,
     /// The evidence for steps; null if nothing shows steps.
     pub steps_by: Option<&'static str>,
-    /// What one step and several are called.
+    /// The words for one step and for several.
     #[serde(skip)]
     pub step_words: [&'static str; 2],
     /// The steps in order.
@@ -291,7 +291,7 @@ impl Place {
     }
 }
 
-/// What one step of a device and several are called.
+/// The words for one step of a device and for several.
 pub fn step_words(target: Target<'_>) -> [&'static str; 2] {
     target.entry.steps(target.index).map_or(Steps::TRAINING, Steps::words)
 }

@@ -69,7 +69,7 @@ struct Judge<'a> {
     /// By stack.
     groups: Vec<Group>,
     workspaces: Workspaces,
-    /// What optimizers keep.
+    /// The states of optimizers.
     updates: Updates,
     /// The line of the last request that failed.
     failed_at: Option<FrameId>,

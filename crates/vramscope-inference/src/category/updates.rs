@@ -1,4 +1,4 @@
-//! What optimizers keep of what they allocate.
+//! The states of optimizers, among the blocks that their updates allocate.
 
 use super::counts::MIN_PARAMETER_BYTES;
 use super::window::Window;

@@ -118,9 +118,9 @@ pub struct Fix {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Lasts {
-    /// Further steps, after what `covers` names.
+    /// Further steps, after the part that `covers` names.
     pub steps: u64,
-    /// What so many of them are called: `steps`, `request` or `passes`.
+    /// The word for this number of them: `steps`, `request` or `passes`.
     pub called: String,
 }
 

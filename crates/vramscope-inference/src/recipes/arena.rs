@@ -12,6 +12,7 @@ use super::{Declined, Editable};
 use crate::category::Category;
 use crate::claims::changes::Recipe;
 use crate::evidence::Evidence;
+use crate::step_phases::CategoryBytes;
 use vramscope_trace::slicing::{Budget, strides};
 
 /// A run to which recipes are applied. Each list of recipes begins with the unchanged run.
@@ -23,6 +24,8 @@ pub struct Arena<'a> {
     /// The index in the run's blocks of each changed one; [`NEW`] for those that recipes added.
     origin: Vec<u32>,
     order: Order,
+    /// The unchanged run at its peak; `None` until a recipe asks.
+    unchanged: Option<CategoryBytes>,
 }
 
 /// A peak that changes by less with the inputs does not grow with them, in permille.
@@ -34,7 +37,7 @@ const MIN_ACTIVATIONS_PERCENT: u64 = 10;
 impl<'a> Arena<'a> {
     /// An arena without a change.
     pub fn new(run: &'a Editable) -> Self {
-        Self { run, lives: None, origin: Vec::new(), order: Order::default() }
+        Self { run, lives: None, origin: Vec::new(), order: Order::default(), unchanged: None }
     }
 
     /// The run with recipes, one after the other.
@@ -73,7 +76,11 @@ impl<'a> Arena<'a> {
         }
         self.order.change((&run.lives.all, &run.order), &lives.all, &self.origin, budget).await;
         if recipes.iter().any(Recipe::scales_passes) {
-            let before = at_peak(&run.lives.all, &run.order, budget).await;
+            let before = match self.unchanged {
+                Some(before) => before,
+                None => at_peak(&run.lives.all, &run.order, budget).await,
+            };
+            self.unchanged = Some(before);
             let after = at_peak(&lives.all, &self.order, budget).await;
             let [was, is] = [before, after].map(|of| of.iter().sum::<u64>());
             let activations = before[Category::Activation as usize];

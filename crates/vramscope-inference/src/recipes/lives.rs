@@ -46,8 +46,8 @@ pub(crate) struct Life {
     pub(crate) is_new: bool,
     /// A copy of a weight in 16 bits, which does not grow with tokens.
     pub(crate) is_weight_copy: bool,
-    /// What the file shows has two readings: with the other one the block is this many times as
-    /// large. 1 for a block that has one reading.
+    /// How many times as large the block is by the other reading of the file; 1 for a block that
+    /// has one reading.
     pub(crate) other: f32,
 }
 

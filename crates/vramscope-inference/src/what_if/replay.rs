@@ -240,7 +240,7 @@ impl<'a> Replay<'a> {
                 self.allocator.empty_cache(&mut ());
                 self.result.ooms.push(step.event);
             }
-            // What the program did without needs no room.
+            // The program went on without this request, so it needs no room.
             Call::Failed { .. } if self.run.until.is_some_and(|end| step.event < end) => {
                 self.allocator.empty_cache(&mut ());
             }

@@ -79,13 +79,8 @@ pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Ca
 pub(super) fn copies(target: Target<'_>, story: &OomStory) -> Candidate {
     let site = |stack: StackId| target.entry.sites.get(stack).site_hash;
     let own = site(story.stack);
-    let live = |block: &&Block| block.is_live_at(story.event.0 + 1) && site(block.stack) == own;
-    let blocks = target.trace().blocks.iter().filter(live);
-    let made = blocks.filter_map(|block| Some(block.alloc_event()?.0));
-    let mut births: Vec<u32> = made.chain([story.event.0]).collect();
-    births.sort_unstable();
-    let name = "copies made on the CPU".to_owned();
-    Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit)
+    let is_copy = |block: &Block| block.is_live_at(story.event.0 + 1) && site(block.stack) == own;
+    without("copies made on the CPU", births(target, is_copy).chain([story.event.0]))
 }
 
 /// Idle models that move to the host before the failed request.
@@ -93,14 +88,24 @@ fn idle_models(target: Target<'_>) -> Option<Candidate> {
     let findings = target.entry.findings(target.index);
     let finding = findings.iter().find(|finding| matches!(finding.facts, Facts::IdleModel(_)))?;
     let stacks: BTreeSet<StackId> = finding.parts.iter().map(|part| part.stack).collect();
-    let blocks = target.trace().blocks.iter().filter(|block| stacks.contains(&block.stack));
-    let mut births: Vec<u32> = blocks.filter_map(|block| Some(block.alloc_event()?.0)).collect();
-    births.sort_unstable();
-    let name = "idle models moved to the host".to_owned();
-    Some(Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit))
+    let is_idle = |block: &Block| stacks.contains(&block.stack);
+    Some(without("idle models moved to the host", births(target, is_idle)))
 }
 
-/// What keeps most activations, and what keeps most beside them.
+/// The events that allocate blocks of a kind.
+fn births(target: Target<'_>, is_of: impl Fn(&Block) -> bool) -> impl Iterator<Item = u32> {
+    let blocks = target.trace().blocks.iter().filter(move |block| is_of(block));
+    blocks.filter_map(|block| Some(block.alloc_event()?.0))
+}
+
+/// The run without the blocks of these events, from the failed request on.
+fn without(name: &str, births: impl Iterator<Item = u32>) -> Candidate {
+    let mut births: Vec<u32> = births.collect();
+    births.sort_unstable();
+    Candidate::of([Recipe::drop_held(name.to_owned(), births.into())], Cost::Edit)
+}
+
+/// Checkpointing, and the loss in parts: together they free most activations.
 const BOTH: &str = "checkpoint:all,chunked_loss:8";
 
 /// The recording's settings with expandable segments; `None` if they are on, or the platform lacks

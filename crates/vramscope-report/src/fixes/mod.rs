@@ -157,7 +157,9 @@ async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) ->
 
 /// What fits, what may fit, and what everybody tries and does not help.
 fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<(Candidate, Fix)> {
-    // Beside what ends growth, nothing that delays it is worth a line.
+    // A run that is full again in the next step has gained nothing.
+    all.retain(|(_, fix)| fix.lasts.as_ref().is_none_or(|lasts| lasts.steps > 0));
+    // Beside a change that ends growth, one that delays the failure is not worth a line.
     let ends = |(_, fix): &(Candidate, Fix)| fix.outcome == Outcome::Fits && fix.lasts.is_none();
     if all.iter().any(ends) {
         all.retain(|(_, fix)| fix.outcome == Outcome::Short || fix.lasts.is_none());

@@ -1,4 +1,4 @@
-//! What a change is tried on, and what it does there.
+//! The run on which changes are tried, and the result of a trial.
 
 use super::candidates::{Candidate, candidates};
 use super::words;
@@ -35,7 +35,7 @@ async fn lasts(
     })
 }
 
-/// What a change is tried on.
+/// The run on which changes are tried.
 pub(super) struct Trial<'a> {
     pub(super) target: Target<'a>,
     pub(super) model: &'a WhatIf,
@@ -47,7 +47,7 @@ pub(super) struct Trial<'a> {
     pub(super) at_most: u64,
     /// The inputs of the largest step before the one that failed, as a part of its own.
     pub(super) earlier_batch: Option<f64>,
-    /// What grows from step to step.
+    /// The growth from step to step, if the run has one.
     pub(super) grows: Option<Grows>,
     /// The peak of `active_bytes` without a change, by the sizes of blocks alone.
     pub(super) before: u64,
@@ -123,8 +123,8 @@ impl<'a> Trial<'a> {
         Some(run.least(&answer, settings, budget).await)
     }
 
-    /// Sets what a change that helps needs to the least memory with which the run goes through.
-    /// With all of it the allocator reserves more because it can.
+    /// Sets `needs_bytes` of a change that helps to the least memory with which the run goes
+    /// through. With more memory the allocator reserves more because it can.
     pub(super) async fn least_of(
         &mut self,
         candidate: &Candidate,
@@ -226,7 +226,7 @@ impl Known<'_> {
             cost: self.candidate.cost,
             covers: Covers::of(self.rest),
             lasts: None,
-            // What follows the request was not measured.
+            // The requests after the failed one were not measured.
             error_percent: self.error_percent.filter(|_| self.rest != Rest::Unknown),
             site: applied.iter().find_map(|one| words::site(target, one)),
         }

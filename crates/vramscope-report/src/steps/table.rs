@@ -22,7 +22,7 @@ pub struct StepTable<'a> {
     pub device: u32,
     /// The evidence for steps; null if nothing shows steps.
     pub steps_by: Option<&'static str>,
-    /// What one step and several are called.
+    /// The words for one step and for several.
     #[serde(skip)]
     pub step_words: [&'static str; 2],
     /// The steps in order.

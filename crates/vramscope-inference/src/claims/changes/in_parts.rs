@@ -64,7 +64,7 @@ fn in_parts(
     if earlier.is_empty() || earlier.contains(&true) {
         return Err(Declined::KeptForBackward);
     }
-    // What an earlier call returned is no part of this one.
+    // An earlier call's result is not divided.
     let before = lives.all[lives.born(from, failure.at)].iter();
     let began = before.rev().take_while(|life| of_function(life)).last();
     let from = began.map_or(failure.at, |life| life.begin);

@@ -46,9 +46,9 @@ fn compare(change: &'static Change, a: &Features, b: &Features) -> Compared {
     }
 }
 
-/// Hooks copy a saved tensor, not its memory: an index that was expanded to the size of what it
-/// gathers is copied whole. Its block does not show it. What it gathers does: forward makes it and
-/// keeps none, and backward makes it again, larger than all that is kept.
+/// Whether a pass saves an index that was expanded to the size of the tensor that it gathers. Hooks
+/// copy it whole, and its block is small. The gathered tensor shows it: forward makes it and keeps
+/// none, and backward makes it again, larger than all that is kept.
 fn saves_a_view(lives: &Lives, facts: &Facts) -> bool {
     let Some(pass) = facts.typical() else { return false };
     let Some(backward) = pass.backward else { return false };
@@ -65,7 +65,8 @@ fn saves_a_view(lives: &Lives, facts: &Facts) -> bool {
     })
 }
 
-/// What an expanded index gathers is at least this many times as large as all that is kept.
+/// A gathered block is this many times as large as all saved tensors, or larger, if its index was
+/// expanded.
 const MIN_EXPANDED: u64 = 4;
 
 fn is_data(life: &Life) -> bool {

@@ -52,7 +52,7 @@ pub(super) fn is_half(a: &Features, b: &Features) -> bool {
     !halves.is_empty() && halves == b.traits.parameters && !shard::came(a, b)
 }
 
-/// What is computed from logits that the model itself copies to 32 bits: it stays.
+/// The results that are computed from logits which the model itself copies to 32 bits: they stay.
 fn upcast_by_model(lives: &Lives, facts: &Facts) -> FxHashSet<usize> {
     let mut stays = FxHashSet::default();
     for pass in &facts.passes {

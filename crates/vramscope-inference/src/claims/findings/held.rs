@@ -90,7 +90,7 @@ pub(super) async fn held_too_long(
     found
 }
 
-/// Whether the peak is hardly lower without what a finding is about.
+/// Whether the peak is hardly lower without the blocks of a finding.
 fn is_nothing(cx: Evidence<'_>, saving: u64) -> bool {
     saving.saturating_mul(1000) < cx.peak()
 }

@@ -118,7 +118,7 @@ pub(super) async fn complete(
     found.unwrap_or_else(|| unknown(lives, failure, phase, step))
 }
 
-/// What a pass of inference leaves of its blocks, at most, in percent.
+/// The largest share of its blocks' bytes that a pass of inference leaves, in percent.
 const LEFT_PERCENT: u64 = 15;
 
 /// Whether no pass goes backward, and a whole one before a failure was dropped.

@@ -52,7 +52,7 @@ pub struct Growth {
     pub activations: Option<(Bytes, Bytes)>,
     /// Whether an evaluation makes some of the blocks.
     pub at_evaluation: bool,
-    /// The words for what grows: training steps, or requests.
+    /// The words for the parts that growth is compared between: training steps, requests, passes.
     pub words: [&'static str; 2],
     /// Whether the blocks are caches of keys and values.
     pub is_cache: bool,

@@ -42,7 +42,7 @@ pub(super) async fn merged(
     }
     let parameters = cx.parameters_by_size(budget).await;
     let mut leaks: Vec<Leak> = Vec::new();
-    // Of a step that failed nothing tells what stays.
+    // A failed step does not show which of its blocks stay.
     let failed = failure(cx.snapshot, cx.trace).map(|failure| failure.at as u32);
     let whole = |at: u32| steps.begins.iter().copied().rfind(|&begin| begin <= at);
     let whole = failed.and_then(whole);
@@ -132,7 +132,7 @@ impl Leak {
     ) -> Found<Growth> {
         let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
         let block = |i: u32| &cx.trace.blocks[i as usize];
-        // What follows the last whole step may have failed in its middle.
+        // The step after the last whole one may have failed in its middle.
         let failed = failure(cx.snapshot, cx.trace).map(|failure| failure.at as u32);
         let last = failed.map_or(steps.whole(), |at| steps.before(at).saturating_sub(1));
         let is_whole = |of: &(usize, u64)| self.every > 1 || of.0 < last.min(steps.whole());

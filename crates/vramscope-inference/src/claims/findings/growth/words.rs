@@ -341,7 +341,7 @@ impl Growth {
         }
     }
 
-    /// Whether what stays is a large part of what a pass makes, as a graph is.
+    /// Whether the blocks that stay are a large part of those that a pass makes, as a graph is.
     fn is_most_of_graph(&self) -> bool {
         let is_large = |(kept, all): (Bytes, Bytes)| kept.0 * 4 >= all.0;
         self.activations.is_some_and(is_large)

@@ -97,7 +97,7 @@ pub struct LargerPass {
     pub step: Option<u32>,
 }
 
-/// What stays after each step before a failure grows.
+/// The floor after each step before a failure grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grows {
     /// The growth in a step.
@@ -173,7 +173,7 @@ pub struct OomStory {
     pub categories: Vec<(Category, Bytes)>,
     /// Set if the pass is larger than like ones before it.
     pub larger: Option<LargerPass>,
-    /// Set if what stays grew from step to step before it.
+    /// Set if the floor grew from step to step before it.
     pub grows: Option<Grows>,
     /// Blocks of the failed step that outlive it and a later step: their bytes and number.
     pub kept: Option<(Bytes, u32)>,

@@ -72,7 +72,7 @@ fn block_is_made(cx: Evidence<'_>, block: u32, event: u32) -> bool {
     cx.trace.blocks[block as usize].enters <= event
 }
 
-/// How what stays grew before an event: from step to step, or from pass to pass.
+/// How the floor grew before an event: from step to step, or from pass to pass.
 pub(super) async fn grows(cx: Evidence<'_>, event: u32, budget: &mut Budget) -> Option<Grows> {
     let passes = cx.passes.in_a_row();
     for steps in cx.steps.into_iter().chain(&passes) {

@@ -163,7 +163,7 @@ async fn story(
     };
     let freed_late = flush_completed_free(cx, oom.event.0);
     story.verdict = story.judge(freed_late || state.has_fitting_pending);
-    // What grew by less than is missing is not the cause.
+    // Growth of fewer bytes than are missing is not the cause.
     let missing = story.excess().unwrap_or(story.requested);
     let grown = |of: &Grows| of.per_step.0.saturating_mul(of.steps.into());
     story.grows = story.grows.filter(|of| grown(of) >= missing.0);

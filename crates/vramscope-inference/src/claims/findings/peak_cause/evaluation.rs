@@ -60,7 +60,7 @@ pub(in crate::claims::findings) async fn evaluation(
     let live = live_at_peak(cx, budget).await;
     let mut kept: Vec<&Block> =
         live.into_iter().map(|(_, block)| block).filter(|b| b.enters > span.begin).collect();
-    // What a layer makes lives for a small part of its batch.
+    // A layer's result lives for a small part of its batch.
     let whole = u64::from(span.end - span.begin);
     let is_kept = |block: &&&Block| {
         let times = grew.get(&block.stack).map_or(0, |most| most.1);
