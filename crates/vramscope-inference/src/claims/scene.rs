@@ -86,6 +86,14 @@ pub enum Exhibit {
     Returns,
 }
 
+impl Exhibit {
+    /// The lives of its largest blocks at the peak.
+    pub(crate) fn at_peak(scene: &Scene<'_>) -> Self {
+        let title = "lives of the largest blocks, and the peak";
+        Self::Lives { title, slot: scene.cx.peak_slot() }
+    }
+}
+
 /// Parts of one whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
@@ -118,10 +126,7 @@ pub trait Claim {
 
     /// The chart.
     fn exhibit(&self, scene: &Scene<'_>) -> Exhibit {
-        Exhibit::Lives {
-            title: "lives of the largest blocks, and the peak",
-            slot: scene.cx.peak_slot(),
-        }
+        Exhibit::at_peak(scene)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::category::Phase;
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};
 use crate::claims::words::{called_from, counted, percent};
+use crate::steps::Steps;
 use vramscope_trace::NO_STACK;
 use vramscope_units::{Bytes, grouped};
 
@@ -54,7 +55,8 @@ impl Claim for Growth {
                     .to_owned()
             }
             None if self.sites > 1 => {
-                format!("{} grow in the same steps", counted(self.sites, "call site"))
+                let sites = counted(self.sites, "call site");
+                format!("{sites} grow in the same {}", self.words[1])
             }
             None => "none of it is freed".to_owned(),
         };
@@ -81,7 +83,11 @@ impl Claim for Growth {
         Some(scene.predicted.fixes.first()?.saving_bytes)
     }
 
-    fn exhibit(&self, _scene: &Scene<'_>) -> Exhibit {
+    fn exhibit(&self, scene: &Scene<'_>) -> Exhibit {
+        // Passes within a step have no bar of their own.
+        if scene.cx.steps.map_or(Steps::TRAINING, Steps::words) != self.words {
+            return Exhibit::at_peak(scene);
+        }
         // A queue fills in the first step.
         Exhibit::Steps { from: usize::from(self.is_queue) }
     }
