@@ -1,9 +1,10 @@
 //! Failed requests that like passes precede: what the lines held before, and what makes it fit.
 
 use std::path::Path;
-use vramscope_inference::{Covers, Outcome, Rest};
+use vramscope_inference::{Covers, FindingKind, Outcome, Rest};
 use vramscope_report::diagnose::{Diagnosis, Listing, at_peak, diagnose};
 use vramscope_report::{FileReader, Fix, LoadedFile};
+use vramscope_units::Bytes;
 
 fn load(name: &str) -> LoadedFile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/cases").join(name);
@@ -12,7 +13,10 @@ fn load(name: &str) -> LoadedFile {
     let mut reader = FileReader::new(name, bytes.len() as u64);
     reader.feed(&bytes).expect("a snapshot");
     let mut file = reader.finish().expect("a snapshot");
-    file.entries[0].set_sidecar(&read(&path.with_extension("vramscope.json")));
+    let sidecar = path.with_extension("vramscope.json");
+    if sidecar.exists() {
+        file.entries[0].set_sidecar(&read(&sidecar));
+    }
     file
 }
 
@@ -71,4 +75,24 @@ fn a_list_that_only_grows_can_be_dropped() {
     assert!(fix.recipe.is_empty(), "{fix:?}");
     // Each of 66 maps has 20.5 MiB.
     assert!(fix.saving_bytes.0 > 1_000 << 20, "{fix:?}");
+}
+
+/// Hooks keep the inputs of the layers of each evaluation pass (`scripts/reports/opacus_eval.py`):
+/// 65,536 x 1,024 numbers of 4 bytes, and twice 65,536 x 256. No change but another batch is known,
+/// and with that memory is full again.
+#[test]
+fn a_run_that_grows_from_pass_to_pass_says_when_it_is_full_again() {
+    let diagnosis = diagnosed(&load("opacus_eval"));
+    let record = &diagnosis.findings.first().expect("a failure").record;
+    let kept = Bytes((65_536 * 1024 + 2 * 65_536 * 256) * 4);
+    assert!(record.why.starts_with(&format!("each pass leaves {kept} more")), "{}", record.why);
+    let (short, fit): (Vec<&Fix>, Vec<&Fix>) =
+        record.fixes.iter().partition(|fix| fix.outcome == Outcome::Short);
+    assert!(!fit.is_empty() && short.iter().all(|fix| fix.lasts.is_none()), "{short:?}");
+    for fix in fit {
+        let lasts = fix.lasts.as_ref().expect("it grows on");
+        assert!(lasts.steps > 0 && lasts.called.starts_with("pass"), "{fix:?}");
+    }
+    let growth = diagnosis.findings.iter().find(|of| of.record.kind == FindingKind::Growth);
+    assert!(growth.expect("growth").record.title.contains("every pass"));
 }

@@ -179,7 +179,7 @@ impl<'a> Trial<'a> {
             short = Some(needs.checked_sub(self.at_most).filter(|&bytes| bytes > 0)?);
         }
         let mut fix = known.fix(self.target, &run.applied, outcome, needs, short);
-        if let Some(grows) = self.grows {
+        if let Some(grows) = self.grows.filter(|_| outcome != Outcome::Short) {
             fix.lasts = lasts(grows, &run, self.available.saturating_sub(needs), budget).await;
         }
         Some(fix)

@@ -2421,11 +2421,11 @@ export type Covers = "run" | "steps" | "step" | "request";
 
 export type Lasts = { 
 /**
- * Further steps, after what `covers` names.
+ * Further steps, after the part that `covers` names.
  */
 steps: bigint, 
 /**
- * What so many of them are called: `steps`, `request` or `passes`.
+ * The word for this number of them: `steps`, `request` or `passes`.
  */
 called: string, };
 

@@ -79,6 +79,7 @@ pub(super) async fn few(cx: Evidence<'_>, budget: &mut Budget) -> Option<Few> {
 crate::claims::cases::cases! {
     Growth,
     fires: [
+        "cases/opacus_eval.pickle.gz",
         "causes/metric.pickle.gz",
         "findings/leak_every.pickle.gz",
         "findings/leak_hooks.pickle.gz",
