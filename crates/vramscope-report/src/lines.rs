@@ -1,6 +1,8 @@
 //! The lines of the program that hold most memory at a moment, each beside the same place of the
 //! pass before.
 
+mod untrained;
+
 use crate::derived::Derived;
 use crate::frames::row_site;
 use crate::target::Target;
@@ -32,6 +34,9 @@ const NAMED_PERCENT: u32 = 15;
 
 /// The second category of a line is named from this share of the moment on, in percent.
 const OTHER_PERCENT: u64 = 10;
+
+/// A line has the parameters of a moment if it has this share of them, in percent.
+const ONE_LINE_PERCENT: u64 = 95;
 
 /// The most blocks of a moment whose forward line is looked for.
 const MAX_BACKWARD: usize = 400;
@@ -97,6 +102,7 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
     let forward = forward_lines(target, &slots, budget).await;
     let mut lines: FxHashMap<(SiteKey, Option<Frame>), Held> = FxHashMap::default();
     let mut whole = 0_u64;
+    let mut parameters: FxHashMap<u64, u32> = FxHashMap::default();
     let entered = trace.blocks.partition_point(|block| block.enters <= slot);
     for part in strides(entered) {
         budget.charge(4 * part.len() as u64).await;
@@ -118,7 +124,10 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
                 let category = categories.get(i).category;
                 let of = &mut held.categories[category as usize];
                 *of = of.saturating_add(bytes);
-                if is_result(category) {
+                if category == Category::Parameter {
+                    *parameters.entry(bytes).or_default() += 1;
+                }
+                if is_result(category) || matches!(category, Category::Input | Category::Cache) {
                     let pass = block.alloc_event().and_then(|e| passes.of_event(e.0));
                     if let Some(pass) = pass {
                         let of = held.passes.entry(pass).or_default();
@@ -135,14 +144,26 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
     lines.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.1.stack.0.cmp(&b.1.stack.0)));
     let is_large =
         |held: &Held| held.bytes.saturating_mul(100) >= whole.saturating_mul(MIN_PERCENT);
-    lines
-        .into_iter()
-        .take(MAX_LINES)
-        .filter(|(_, held)| is_large(held))
-        .map(|(((_, no_stack), forward), held)| {
-            line(target, &held, no_stack, forward, whole, earlier.as_ref())
-        })
-        .collect()
+    lines.truncate(MAX_LINES);
+    lines.retain(|(_, held)| is_large(held));
+    // Sizes do not show of which of several lines a gradient is.
+    let of_parameters = lines.iter().position(|(_, held)| {
+        let all: u64 = parameters.iter().map(|(size, count)| size * u64::from(*count)).sum();
+        held.categories[Category::Parameter as usize].saturating_mul(100) >= all * ONE_LINE_PERCENT
+    });
+    let untrained = match of_parameters.filter(|_| !parameters.is_empty()) {
+        Some(_) => untrained::untrained(target, &parameters, budget).await,
+        None => None,
+    };
+    let is_part =
+        |bytes: &Bytes| bytes.0.saturating_mul(100) >= whole.saturating_mul(OTHER_PERCENT);
+    let untrained = of_parameters.zip(untrained.filter(is_part));
+    let rows = lines.into_iter().enumerate();
+    rows.map(|(at, (((_, no_stack), forward), held))| {
+        let untrained = untrained.filter(|of| of.0 == at).map(|of| of.1);
+        line(target, &held, no_stack, forward, whole, earlier.as_ref(), untrained)
+    })
+    .collect()
 }
 
 /// The forward lines of blocks without a line of their own that are live after one of the slots.
@@ -191,6 +212,7 @@ fn line(
     forward: Option<Frame>,
     whole: u64,
     earlier: Option<&Earlier<'_>>,
+    untrained: Option<Bytes>,
 ) -> HoldingLine {
     let percent = (u128::from(held.bytes) * 100 / u128::from(whole.max(1))) as u32;
     let most = Category::ALL.into_iter().max_by_key(|of| held.categories[*of as usize]);
@@ -204,8 +226,9 @@ fn line(
     let of_last = held.passes.values().next_back().copied().unwrap_or(0);
     let earlier_ones = held.passes.values().fold(0, |sum: u64, of| sum.saturating_add(*of));
     let has_earlier = earlier_ones.saturating_sub(of_last).saturating_mul(10) >= held.bytes;
-    let of = has_earlier.then(|| format!("of {} passes", held.passes.len()));
-    let text = other_part(held, most, whole).into_iter().chain(of).chain(was);
+    let of = has_earlier.then(|| format!("from {} passes", held.passes.len()));
+    let untrained = untrained.map(|bytes| format!("{bytes} of it without gradients"));
+    let text = other_part(held, most, whole).into_iter().chain(untrained).chain(of).chain(was);
     let text: Vec<String> = text.chain(idle(target, held.stack)).collect();
     let category = most.unwrap_or(Category::Unknown);
     let is_made = is_result(category) || matches!(category, Category::Cache | Category::Parameter);

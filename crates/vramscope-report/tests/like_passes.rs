@@ -85,7 +85,8 @@ fn a_run_that_grows_from_pass_to_pass_says_when_it_is_full_again() {
     let diagnosis = diagnosed(&load("opacus_eval"));
     let record = &diagnosis.findings.first().expect("a failure").record;
     let kept = Bytes((65_536 * 1024 + 2 * 65_536 * 256) * 4);
-    assert!(record.why.starts_with(&format!("each pass leaves {kept} more")), "{}", record.why);
+    let grows = format!("; each pass leaves {kept} more, 3 in a row");
+    assert!(record.title.ends_with(&grows), "{}", record.title);
     let (short, fit): (Vec<&Fix>, Vec<&Fix>) =
         record.fixes.iter().partition(|fix| fix.outcome == Outcome::Short);
     assert!(!fit.is_empty() && short.iter().all(|fix| fix.lasts.is_none()), "{short:?}");
@@ -95,4 +96,29 @@ fn a_run_that_grows_from_pass_to_pass_says_when_it_is_full_again() {
     }
     let growth = diagnosis.findings.iter().find(|of| of.record.kind == FindingKind::Growth);
     assert!(growth.expect("growth").record.title.contains("every pass"));
+}
+
+/// A validation keeps the graphs of its forces, as `create_graph=True` does
+/// (`scripts/reports/schnetpack_trainer.py`). All parameters have 0.7 MiB.
+#[test]
+fn what_is_larger_than_all_parameters_is_no_gradient() {
+    let diagnosis = diagnosed(&load("schnetpack_trainer"));
+    let peak = diagnosis.peak.as_ref().expect("a peak");
+    let gradients = peak.categories.get("gradient").copied().unwrap_or_default();
+    assert!(gradients.0 < 2 << 20, "{gradients}");
+    let held = |entry: &&FindingEntry| entry.record.kind == FindingKind::GradientsHeld;
+    assert!(diagnosis.findings.iter().find(held).is_none());
+}
+
+/// A second model of the same class is loaded by the same line and never trained
+/// (`scripts/reports/dpo_precompute.py`).
+#[test]
+fn parameters_without_gradients_are_told_beside_others_of_their_line() {
+    let diagnosis = diagnosed(&load("dpo_precompute"));
+    let lines = &diagnosis.peak.as_ref().expect("a peak").lines;
+    let line = lines.iter().find(|line| line.site == "dpo_precompute.py:51").expect("a line");
+    // Both models have the same parameters.
+    let untrained = Bytes(line.bytes.0 / 2);
+    let text = format!("{untrained} of it without gradients");
+    assert_eq!(line.text.as_deref(), Some(text.as_str()));
 }

@@ -20,6 +20,7 @@ mod evaluation;
 mod event_set;
 mod graph;
 mod groups;
+mod kept_graphs;
 mod life;
 mod lineage;
 mod outputs;

@@ -5,6 +5,7 @@ use super::copies::{autocast_copies, judge_copies, model_copies};
 use super::counts::{
     Counts, JudgedBlocks, MIN_FROZEN_SIZES, MIN_MODEL_BLOCKS, MIN_PARAMETER_BYTES, parameters,
 };
+use super::kept_graphs::kept_graphs;
 use super::life::Verdict;
 use super::lineage::Lineage;
 use super::phases::Phases;
@@ -99,6 +100,7 @@ pub(super) async fn resolve(
     matcher.infer_expected();
     let mut guesses = filled(Guess::default(), verdicts.len(), budget).await;
     matcher.guess(&mut guesses, budget).await;
+    kept_graphs(window, matcher.preexisting.is_empty(), &mut guesses, budget).await;
     lineage.pass_on(&mut guesses, budget).await;
     let is_open = |i: u32, block: &Block| {
         let guess = guesses[i as usize];

@@ -3,6 +3,12 @@
 use super::growth::{is_near, of_step};
 use super::prelude::*;
 use crate::recipes::scaled;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::StackId;
+
+/// Blocks of fewer passes do not show whether their sizes follow the inputs. Three passes are the
+/// fewest of which two can be alike and one not.
+const MIN_COMPARED: usize = 3;
 
 pub(super) static BATCH: Change = Change {
     form: "batch:K",
@@ -31,15 +37,45 @@ pub(super) fn scale(
     factor: f64,
     is_wanted: impl Fn(&Life) -> bool,
 ) -> Result<Applied, Declined> {
+    let fixed = fixed_sizes(lives, facts);
+    let is_fixed = |life: &Life| life.stack.is_some_and(|stack| fixed.contains(&stack));
     let mut changed = 0;
     for life in &mut lives.all {
-        if facts.grows(life) && is_wanted(life) {
+        if facts.grows(life) && !is_fixed(life) && is_wanted(life) {
             life.other *= facts.other_if_scaled(life, factor);
             life.bytes = scaled(life.bytes, factor);
             changed += 1;
         }
     }
     Applied::of(changed, Declined::NothingGrows)
+}
+
+/// The call stacks of a run without training whose blocks have one size in several passes, though
+/// its inputs have several: caches of a fixed length. Training repeats one size of inputs, which
+/// shows nothing.
+fn fixed_sizes(lives: &Lives, facts: &Facts) -> FxHashSet<StackId> {
+    if facts.training().next().is_some() {
+        return FxHashSet::default();
+    }
+    let mut all: FxHashMap<(StackId, bool), Sizes> = FxHashMap::default();
+    for life in lives.all.iter().filter(|life| facts.grows(life)) {
+        let Some(stack) = life.stack else { continue };
+        let pass = facts.passes.partition_point(|pass| pass.begin <= life.begin);
+        let sizes = all.entry((stack, life.category == Category::Input)).or_default();
+        sizes.passes.insert(pass);
+        sizes.sizes.insert(life.bytes);
+    }
+    let inputs_vary = all.iter().any(|((_, is_input), of)| *is_input && of.sizes.len() > 1);
+    let is_fixed = |of: &Sizes| of.sizes.len() == 1 && of.passes.len() >= MIN_COMPARED;
+    let fixed = all.iter().filter(|(_, of)| inputs_vary && is_fixed(of));
+    fixed.map(|((stack, _), _)| *stack).collect()
+}
+
+/// The sizes of the blocks of a call stack, and the passes that made them.
+#[derive(Default)]
+struct Sizes {
+    sizes: FxHashSet<u64>,
+    passes: FxHashSet<usize>,
 }
 
 /// The factor of the batch, or of the sequences.

@@ -281,8 +281,8 @@ impl BlindSpot {
                 Bytes(bytes),
                 counted(seen, "evaluation")
             ),
-            Self::NoBackward => "Growth was not looked for: no backward pass was seen. Record \
-                                      several training steps, or whole requests"
+            Self::NoBackward => "Growth was not looked for: neither training steps nor like \
+                                      requests in a row were seen"
                 .to_owned(),
             Self::NoStacks => "The lines that allocate are not known: no call stacks were \
                                     recorded. Record with context=\"all\""

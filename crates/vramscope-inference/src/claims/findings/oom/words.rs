@@ -58,10 +58,7 @@ impl Claim for OomStory {
         let copies = self.copies.map(|(bytes, _)| {
             format!("this line made copies of parameters or optimizer state, {bytes} on the device")
         });
-        let grows = self.grows.map(|Grows { per_step, steps, words, .. }| {
-            format!("each {} leaves {per_step} more, {steps} in a row", words[0])
-        });
-        let program = larger.or(climb).or(copies).or(grows);
+        let program = larger.or(climb).or(copies);
         let allocator = match self.verdict {
             Verdict::Demand => Some(format!(
                 "{} are in use: no layout of the memory has room for the request",
@@ -178,6 +175,10 @@ fn title(scene: &Scene<'_>, story: &OomStory) -> Sentence {
         },
         (None, Verdict::Unknown) => String::new(),
     };
+    let grows = story.grows.filter(|_| story.verdict != Verdict::OtherMemory);
+    let grows = grows.map(|Grows { per_step, steps, words, .. }| {
+        format!("; each {} leaves {per_step} more, {steps} in a row", words[0])
+    });
     let began = match story.aftermath {
         Aftermath::Handled => "A request failed, and the run went on,",
         _ => "Out of memory",
@@ -186,7 +187,7 @@ fn title(scene: &Scene<'_>, story: &OomStory) -> Sentence {
         .and(scene.place())
         .text(": ")
         .event(story.requested, Some(story.event.0))
-        .text(format_args!(" asked{short}"))
+        .text(format_args!(" asked{short}{}", grows.unwrap_or_default()))
 }
 
 /// The line of a request: its call site, and for a request of backward the forward line, as in
