@@ -47,8 +47,8 @@ class Block(nn.Module):
 class DinoVisionTransformer(nn.Module):
     def __init__(self, embed_dim=768, depth=8, alt_start=4):
         super().__init__()
-        self.patch_embed = nn.Conv2d(3, embed_dim, 14, 14)
-        self.blocks, self.alt_start = nn.ModuleList(Block(embed_dim) for _ in range(depth)), alt_start
+        self.patch_embed, self.alt_start = nn.Conv2d(3, embed_dim, 14, 14), alt_start
+        self.blocks = nn.ModuleList(Block(embed_dim) for _ in range(depth))
 
     def forward(self, images, attn_mask):
         B, S = images.shape[:2]

@@ -24,9 +24,9 @@ class DecoderLayer(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
 
     def forward(self, x):
-        B, T, D = x.shape
+        (B, T, D), qkv = x.shape, self.c_attn(self.ln_1(x)).chunk(3, -1)
         q, k, v = (
-            t.view(B, T, self.heads, -1).transpose(1, 2) for t in self.c_attn(self.ln_1(x)).chunk(3, -1)
+            t.view(B, T, self.heads, -1).transpose(1, 2) for t in qkv
         )
         a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.c_proj(a.transpose(1, 2).reshape(B, T, D))

@@ -19,7 +19,7 @@ CURE = bool(os.environ.get("CURE"))
 class HighResBlock(nn.Module):
     def __init__(self, i, o, dilation):
         super().__init__()
-        self.norm, self.conv = nn.BatchNorm3d(i), nn.Conv3d(i, o, 3, padding=dilation, dilation=dilation)
+        self.norm, self.conv = nn.BatchNorm3d(i), nn.Conv3d(i, o, 3, 1, dilation, dilation)
         self.project = nn.Conv3d(i, o, 1) if i != o else nn.Identity()
 
     def forward(self, x):
@@ -69,7 +69,7 @@ def sliding_window_inference(inputs, roi_size, sw_batch_size, predictor, overlap
     return (output_image / count_map)[None]
 
 
-def evaluate(net, cases):
+def test(net, cases):
     net.eval()
     with torch.no_grad():
         for spatial in cases:
@@ -80,4 +80,4 @@ def evaluate(net, cases):
 
 with vramscope.record(os.environ["OUT"]):
     net = highres3dnet().cuda()
-    evaluate(net, [(128, 128, 96), (192, 192, 96), (160, 160, 128), (224, 224, 176), (192, 160, 96)])
+    test(net, ((128, 128, 96), (192, 192, 96), (160, 160, 128), (224, 224, 176), (192, 160, 96)))

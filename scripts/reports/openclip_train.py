@@ -19,7 +19,7 @@ class Transformer(nn.Module):
     def __init__(self, width, layers, heads):
         super().__init__()
         self.resblocks = nn.ModuleList(
-            nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, batch_first=True, norm_first=True)
+            nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "relu", 1e-5, True, True)
             for _ in range(layers)
         )
 

@@ -62,9 +62,9 @@ class PPOTorchPolicy:
         for i in range(0, len(obs), minibatch):
             s = slice(i, i + minibatch)
             logits, vf = self.model(obs[s])
-            ratio = F.log_softmax(logits, 1).gather(1, actions[s, None]).squeeze(1)
-            ratio = (ratio - F.log_softmax(old[s], 1).gather(1, actions[s, None]).squeeze(1)).exp()
-            loss = -torch.min(ratio * adv[s], ratio.clamp(0.8, 1.2) * adv[s]).mean() + vf.pow(2).mean()
+            r = F.log_softmax(logits, 1).gather(1, actions[s, None]).squeeze(1)
+            r = (r - F.log_softmax(old[s], 1).gather(1, actions[s, None]).squeeze(1)).exp()
+            loss = -torch.min(r * adv[s], r.clamp(0.8, 1.2) * adv[s]).mean() + vf.pow(2).mean()
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()

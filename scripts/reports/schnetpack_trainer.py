@@ -63,8 +63,8 @@ class Atomwise(nn.Module):
 
     def forward(self, inputs, representation):
         y = self.out_net(representation).sum(1)
-        create_graph = self.training if CURE else True
-        dy = torch.autograd.grad(y, inputs["_positions"], torch.ones_like(y), create_graph=create_graph)
+        graph = self.training if CURE else True
+        dy = torch.autograd.grad(y, inputs["_positions"], torch.ones_like(y), create_graph=graph)
         return {"energy": y, "forces": -dy[0]}
 
 
@@ -90,7 +90,7 @@ def loader(batches, batch_size, atoms=60, neighbors=40):
 
 
 def loss_fn(batch, result):
-    return F.mse_loss(result["energy"], batch["energy"]) + F.mse_loss(result["forces"], batch["forces"])
+    return sum(F.mse_loss(result[name], batch[name]) for name in ("energy", "forces"))
 
 
 def train(model, optimizer, n_epochs=2):

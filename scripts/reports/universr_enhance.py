@@ -40,7 +40,7 @@ class ConvNeXtBlock(nn.Module):
 class VectorField(nn.Module):
     def __init__(self, dim=8, depth=3):
         super().__init__()
-        self.proj_in, self.proj_out = nn.Conv2d(4, dim, 3, padding=1), nn.Conv2d(dim, 2, 3, padding=1)
+        self.proj_in, self.proj_out = nn.Conv2d(4, dim, 3, 1, 1), nn.Conv2d(dim, 2, 3, 1, 1)
         self.blocks = nn.ModuleList(ConvNeXtBlock(dim) for _ in range(depth))
 
     def forward(self, t, x, cond):
