@@ -2,6 +2,7 @@
 
 use crate::target::Target;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use vramscope_inference::Category;
 use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
@@ -23,7 +24,7 @@ pub(super) async fn untrained(
     budget: &mut Budget,
 ) -> Option<Bytes> {
     let categories = target.entry.categories(target.index);
-    let mut gradients: FxHashMap<u64, Vec<(u32, i32)>> = FxHashMap::default();
+    let mut gradients: BTreeMap<u64, Vec<(u32, i32)>> = BTreeMap::new();
     let mut states: Vec<(u32, i32, u64)> = Vec::new();
     let visit = |i, block: &Block| match categories.get(i).category {
         Category::Gradient => {
