@@ -146,10 +146,12 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
         |held: &Held| held.bytes.saturating_mul(100) >= whole.saturating_mul(MIN_PERCENT);
     lines.truncate(MAX_LINES);
     lines.retain(|(_, held)| is_large(held));
-    // Sizes do not show of which of several lines a gradient is.
+    // If several lines make parameters of one size, a gradient's size does not tell its line.
     let of_parameters = lines.iter().position(|(_, held)| {
-        let all: u64 = parameters.iter().map(|(size, count)| size * u64::from(*count)).sum();
-        held.categories[Category::Parameter as usize].saturating_mul(100) >= all * ONE_LINE_PERCENT
+        let bytes = |(size, count): (&u64, &u32)| size.saturating_mul(u64::from(*count));
+        let all = parameters.iter().map(bytes).fold(0, u64::saturating_add);
+        let of_line = held.categories[Category::Parameter as usize];
+        of_line.saturating_mul(100) >= all.saturating_mul(ONE_LINE_PERCENT)
     });
     let untrained = match of_parameters.filter(|_| !parameters.is_empty()) {
         Some(_) => untrained::untrained(target, &parameters, budget).await,

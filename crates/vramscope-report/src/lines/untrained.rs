@@ -11,9 +11,9 @@ use vramscope_units::Bytes;
 /// Cost of looking at a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 4;
 
-/// Sizes show whose gradients and states there are if all but so many percent of their bytes fit:
-/// gradients have the sizes of parameters, and states are as many as momentum (1 for each) or
-/// Adam's (2) are. Counts of steps and tensors below one block are less than that.
+/// At most this share of the gradients' bytes, in percent, may have a size that no parameter has.
+/// The states' bytes may differ by as much from those of momentum (one state for a gradient) or
+/// Adam (two). Judged on the recordings of `test_data`.
 const MAX_OTHER_PERCENT: u64 = 5;
 
 /// The bytes of parameters of these sizes that had no gradient, by the most gradients of each size

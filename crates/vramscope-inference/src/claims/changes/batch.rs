@@ -6,8 +6,7 @@ use crate::recipes::scaled;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
 
-/// Blocks of fewer passes do not show whether their sizes follow the inputs. Three passes are the
-/// fewest of which two can be alike and one not.
+/// A call stack is compared only if this many passes use it. Two equal sizes may be chance.
 const MIN_COMPARED: usize = 3;
 
 pub(super) static BATCH: Change = Change {
