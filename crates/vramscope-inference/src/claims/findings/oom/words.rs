@@ -142,52 +142,58 @@ fn in_backward(scene: &Scene<'_>, story: &OomStory) -> String {
     if own == NO_STACK { "in its backward".to_owned() } else { format!("in its backward ({own})") }
 }
 
-/// What failed when, what was asked for, and by how much it was short.
+/// What failed when and where, and what is short.
 fn title(scene: &Scene<'_>, story: &OomStory) -> Sentence {
+    let place = scene.place().and(scene.at(story.spot(scene).as_ref()));
+    let asked = |cause: &str| {
+        let title = Sentence::new(cause).and(place.clone()).text(": ");
+        title.event(story.requested.brief(), Some(story.event.0))
+    };
+    let short = |cause: &str, least: &str, bytes: Bytes| {
+        let title = Sentence::new(cause).and(place.clone()).text(": ").text(least);
+        title.event(format_args!("{} short", bytes.brief()), Some(story.event.0))
+    };
+    let survived = story.aftermath == Aftermath::Handled;
+    let cause = if survived { "Request failed, and the run went on," } else { "Out of memory" };
     let own = scene.predicted.simulated.first().and_then(Simulated::short);
-    let short = match (own, story.verdict) {
-        (Some(own), _) => format!(", {own} short"),
-        (None, Verdict::Demand) => {
-            format!(", at least {} short", story.excess().unwrap_or_default())
-        }
-        (None, Verdict::OtherMemory) => {
-            format!(", after memory outside of PyTorch grew by {}", story.shrunk)
-        }
-        (None, Verdict::Fragmentation) => {
-            format!(", {} free in pieces of at most {}", story.usable, story.largest_usable)
-        }
+    let title = match (own, story.verdict) {
+        (Some(own), _) => short(cause, "", own),
+        (None, Verdict::Demand) => short(cause, "at least ", story.excess().unwrap_or_default()),
+        (None, Verdict::OtherMemory) => Sentence::new("Memory outside of PyTorch grew: ")
+            .event(format_args!("{} more", story.shrunk.brief()), Some(story.event.0))
+            .text(", out of memory")
+            .and(place.clone()),
+        (None, Verdict::Fragmentation) => asked(cause).text(format_args!(
+            " asked, {} free in pieces of at most {}",
+            story.usable.brief(),
+            story.largest_usable.brief()
+        )),
         (None, Verdict::StrandedPool) => {
             let free = story.unusable.iter().map(|share| share.free.0).sum();
-            format!(", {} free where it may not be used", Bytes(free))
+            asked(cause).text(format_args!(
+                " asked, {} free in other pools or streams",
+                Bytes(free).brief()
+            ))
         }
-        (None, Verdict::Pending) => {
-            format!(", {} free that waited for another stream", story.largest_usable)
-        }
-        (None, Verdict::Limit) => match limit_of(scene) {
-            Some(limit) => {
-                let over = refused(story).0.saturating_sub(limit.0);
-                format!(", {} over the limit of the process", Bytes(over))
-            }
-            None => format!(
-                ", {} free on the device: a limit of the process refused it",
-                story.device_free.unwrap_or_default()
-            ),
-        },
-        (None, Verdict::Unknown) => String::new(),
+        (None, Verdict::Pending) => asked(cause).text(format_args!(
+            " asked, {} free but waiting for another stream",
+            story.largest_usable.brief()
+        )),
+        (None, Verdict::Limit) => asked("Limit of this process").text(format_args!(
+            " refused with {} free on the GPU",
+            story.device_free.unwrap_or_default().brief()
+        )),
+        (None, Verdict::Unknown) => asked(cause).text(" asked"),
     };
     let grows = story.grows.filter(|_| story.verdict != Verdict::OtherMemory);
-    let grows = grows.map(|Grows { per_step, steps, words, .. }| {
-        format!("; each {} leaves {per_step} more, {steps} in a row", words[0])
-    });
-    let began = match story.aftermath {
-        Aftermath::Handled => "A request failed, and the run went on,",
-        _ => "Out of memory",
-    };
-    Sentence::new(began)
-        .and(scene.place())
-        .text(": ")
-        .event(story.requested, Some(story.event.0))
-        .text(format_args!(" asked{short}{}", grows.unwrap_or_default()))
+    match grows {
+        Some(Grows { per_step, steps, words, .. }) => title.text(format_args!(
+            "; each {} leaves {} more, {steps} in a row",
+            words[0],
+            per_step.brief()
+        )),
+        None => title,
+    }
 }
 
 /// The line of a request: its call site, and for a request of backward the forward line, as in
