@@ -212,7 +212,8 @@ impl PeakWords<'_> {
         if self.is_end {
             return peak.text(" in use at the end: no history was recorded");
         }
-        let share = |bytes: u64| u128::from(bytes) * 100 / u128::from(whole);
+        let share =
+            |bytes: u64| (u128::from(bytes) * 100 + u128::from(whole) / 2) / u128::from(whole);
         let (cache, state) = (of(Category::Cache), [Category::Gradient, Category::OptimizerState]);
         if share(cache) >= CACHE_PERCENT && state.into_iter().all(|category| of(category) == 0) {
             let line = self.lines.iter().find(|line| line.category == Category::Cache);
@@ -220,9 +221,10 @@ impl PeakWords<'_> {
                 .text(format_args!(" is {} % of the peak of ", share(cache)))
                 .and(peak)
                 .and(self.place.clone())
-                .text(line.filter(|line| line.is_place()).map_or_else(String::new, |line| {
-                    format!(", most at {}", line.site)
-                }));
+                .text(
+                    line.filter(|line| line.is_place())
+                        .map_or_else(String::new, |line| format!(", most at {}", line.site)),
+                );
         }
         let percent = format!(": {} % ", share(most));
         let noun = match category {
@@ -232,11 +234,9 @@ impl PeakWords<'_> {
         let sentence = Sentence::new("Peak ").and(peak).and(self.place.clone());
         let sentence = sentence.text(percent).and(category_noun(category, noun));
         match self.lines.iter().find(|line| line.is_place()) {
-            Some(line) => sentence.text(format_args!(
-                ", largest line {}, {}",
-                line.site,
-                line.bytes.brief()
-            )),
+            Some(line) => {
+                sentence.text(format_args!(", largest line {}, {}", line.site, line.bytes.brief()))
+            }
             None => sentence,
         }
     }

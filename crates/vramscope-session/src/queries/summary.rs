@@ -88,10 +88,9 @@ fn words(
         (Some(main), _) => {
             (main.headline.clone(), main_lines(main).into_iter().chain(dry).collect())
         }
-        (None, Some((words, bar))) => (
-            words.clone(),
-            bar.lines.iter().take(MAX_LINES).map(holding_line).chain(dry).collect(),
-        ),
+        (None, Some((words, bar))) => {
+            (words.clone(), bar.lines.iter().take(MAX_LINES).map(holding_line).chain(dry).collect())
+        }
         (None, None) => {
             let empty = answer.empty.as_deref().or(answer.dry.as_deref());
             (empty.map(capitalized).unwrap_or_default(), Vec::new())

@@ -274,10 +274,7 @@ impl Claim for SegmentChurn {
     fn why(&self, _scene: &Scene<'_>) -> String {
         match &self.search {
             Some(_) => "cuDNN tries workspaces for each convolution (cudnn.benchmark)".to_owned(),
-            None => format!(
-                "each return waits for the device: {}",
-                counted(self.bursts, "synchronization")
-            ),
+            None => format!("{} were reserved again", self.reserved_again),
         }
     }
 

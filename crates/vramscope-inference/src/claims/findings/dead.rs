@@ -127,7 +127,7 @@ impl Claim for DeadAtPeak {
         };
         Words {
             title: scene
-                .titled("Never read again, made", self.spot(scene).as_ref(), scene.bytes())
+                .titled("Tensors never read again", self.spot(scene).as_ref(), scene.bytes())
                 .text(" at the peak"),
             text,
             action,

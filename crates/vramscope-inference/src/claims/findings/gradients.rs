@@ -255,7 +255,9 @@ fn is_shared(cx: Evidence<'_>, stack: StackId) -> bool {
 
 impl Claim for GradientsHeld {
     fn words(&self, scene: &Scene<'_>) -> Words {
-        let GradientsHeld { through_forward, passes, of_passes, at_peak, saving, is_frozen, .. } = self;
+        let GradientsHeld {
+            through_forward, passes, of_passes, at_peak, saving, is_frozen, ..
+        } = self;
         let passes = format!(
             "{} of {} forward passes that follow an update",
             grouped(*passes as u64),
@@ -286,9 +288,9 @@ impl Claim for GradientsHeld {
             ("", "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step().")
         };
         let cause = if *is_frozen { "Gradients of frozen parameters" } else { "Old gradients" };
-        let from = self.step_at.map(|frame| {
-            Sentence::new(", from step() at ").and(scene.frame_noun(frame))
-        });
+        let from = self
+            .step_at
+            .map(|frame| Sentence::new(", from step() at ").and(scene.frame_noun(frame)));
         Words {
             title: Sentence::new(format_args!("{cause} kept through "))
                 .filter("forward", "phase:forward".to_owned())

@@ -243,9 +243,11 @@ impl Claim for Idle {
             _ => format!(" {models} models are idle."),
         };
         Words {
-            title: scene
-                .titled(what, self.spot(scene).as_ref(), *bytes)
-                .text(if *failed { " when memory ran out" } else { " at the peak" }),
+            title: scene.titled(what, self.spot(scene).as_ref(), *bytes).text(if *failed {
+                " when memory ran out"
+            } else {
+                " at the peak"
+            }),
             text: format!(
                 "The parameters that {} makes were used last at {ran}, until {last}: no line after \
                  it makes results of their widths (estimate). Now {runs} runs another \

@@ -59,15 +59,17 @@ impl Claim for OomStory {
             format!("this line made copies of parameters or optimizer state, {bytes} on the device")
         });
         let program = larger.or(climb).or(copies);
+        let has_replay = scene.predicted.simulated.first().and_then(Simulated::short).is_some();
         let allocator = match self.verdict {
             Verdict::Demand => Some(format!(
                 "{} are in use: no layout of the memory has room for the request",
                 self.active
             )),
-            Verdict::OtherMemory => Some(format!(
-                "PyTorch could have {} more earlier: other memory on the device has grown",
-                self.shrunk
-            )),
+            Verdict::OtherMemory => {
+                Some("PyTorch could have that much more earlier in this recording".to_owned())
+            }
+            // Without a replay the title has the figures.
+            Verdict::Fragmentation if !has_replay => None,
             Verdict::Fragmentation => Some(format!(
                 "{} are free, but in pieces of at most {}",
                 self.usable, self.largest_usable
@@ -81,10 +83,8 @@ impl Claim for OomStory {
             }
             Verdict::Limit => Some(match limit_of(scene) {
                 Some(limit) => format!(
-                    "set_per_process_memory_fraction allows {limit}, and {} are reserved; the \
-                     device has {} free",
+                    "set_per_process_memory_fraction allows {limit}, and {} are reserved",
                     self.reserved,
-                    self.device_free.unwrap_or_default()
                 ),
                 None => format!(
                     "it allows at least {} and less than {} (set_per_process_memory_fraction, or a \
@@ -144,7 +144,14 @@ fn in_backward(scene: &Scene<'_>, story: &OomStory) -> String {
 
 /// What failed when and where, and what is short.
 fn title(scene: &Scene<'_>, story: &OomStory) -> Sentence {
-    let place = scene.place().and(scene.at(story.spot(scene).as_ref()));
+    let spot = story.spot(scene);
+    let place = scene.place().and(match (&spot, &story.twins[..]) {
+        (None, [twin, ..]) => match scene.frame_of(*twin) {
+            Some(frame) => Sentence::new(", size as at ").and(scene.frame_noun(frame)),
+            None => Sentence::default(),
+        },
+        _ => scene.at(spot.as_ref()),
+    });
     let asked = |cause: &str| {
         let title = Sentence::new(cause).and(place.clone()).text(": ");
         title.event(story.requested.brief(), Some(story.event.0))
@@ -159,7 +166,7 @@ fn title(scene: &Scene<'_>, story: &OomStory) -> Sentence {
     let title = match (own, story.verdict) {
         (Some(own), _) => short(cause, "", own),
         (None, Verdict::Demand) => short(cause, "at least ", story.excess().unwrap_or_default()),
-        (None, Verdict::OtherMemory) => Sentence::new("Memory outside of PyTorch grew: ")
+        (None, Verdict::OtherMemory) => Sentence::new("Memory outside of PyTorch: ")
             .event(format_args!("{} more", story.shrunk.brief()), Some(story.event.0))
             .text(", out of memory")
             .and(place.clone()),

@@ -57,9 +57,9 @@ impl Claim for PeakCause {
                     .to_owned(),
             },
             Self::PerPass { blocks, each } => Words {
-                title: scene.titled("Result of each forward pass kept", spot, bytes).text(
-                    format_args!(" in {}", counted(*blocks as usize, "block")),
-                ),
+                title: scene
+                    .titled("Result of each forward pass kept", spot, bytes)
+                    .text(format_args!(" in {}", counted(*blocks as usize, "block"))),
                 text: format!(
                     "{} of {each} from {site} are live at the peak, {bytes} in all. One is made \
                      after each forward pass, such as for each token, and stays until the loop is \
@@ -115,9 +115,7 @@ fn first_step(scene: &Scene<'_>, others: Bytes, scratch: Bytes, is_convolution: 
         "Scratch memory of step 0"
     };
     Words {
-        title: scene
-            .titled(cause, scene.own_spot().as_ref(), bytes)
-            .text(" above all later steps"),
+        title: scene.titled(cause, scene.own_spot().as_ref(), bytes).text(" above all later steps"),
         text: format!(
             "Step 0 peaks at {peak}; later steps need {others} at most. At that peak \
              {scratch} are scratch memory (allocated at: {site}). {why}"

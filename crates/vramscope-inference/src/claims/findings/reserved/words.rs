@@ -4,7 +4,7 @@ use super::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 use crate::claims::phrase::Sentence;
 use crate::claims::predicted::Simulated;
 use crate::claims::replays;
-use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, Words};
+use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};
 use crate::claims::words::{EXPANDABLE, at_site, counted, list, pool};
 use crate::evidence::MemoryUse;
 use vramscope_trace::Coverage;
@@ -84,8 +84,19 @@ impl Claim for ReservedPeak {
         lines.join("; ")
     }
 
-    fn spot(&self, _scene: &Scene<'_>) -> Option<Spot> {
-        None
+    /// The line at which most was reserved. A setting or a stream has no line.
+    fn spot(&self, scene: &Scene<'_>) -> Option<Spot> {
+        if !self.settings.is_empty() || self.creep.is_none() && !self.out_of_reach.is_empty() {
+            return None;
+        }
+        let frame = match &self.creep {
+            Some(creep) => scene.frame_of(creep.stack),
+            None => {
+                let stack = self.event.map(|event| scene.cx.stack_of_event(event))?;
+                scene.cx.program_frame(stack).map(|frame| scene.cx.snapshot.frame(frame))
+            }
+        };
+        Some(Spot { frame: frame?, note: String::new(), what: SpotWhat::Text(String::new()) })
     }
 
     fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {
@@ -119,6 +130,7 @@ fn title(scene: &Scene<'_>, peak: &ReservedPeak) -> Sentence {
     let most = if peak.is_state_only { "" } else { "at most " };
     let title = Sentence::new("Reserved ")
         .event(peak.reserved.brief(), peak.event.map(|event| event.0))
+        .and(scene.at(peak.spot(scene).as_ref()))
         .text(format_args!(" for {most}{} in use{at_end}: ", peak.needed.brief()));
     if let Some(setting) = peak.settings.first() {
         return title.text(match setting {
@@ -139,13 +151,11 @@ fn title(scene: &Scene<'_>, peak: &ReservedPeak) -> Sentence {
     }
     if let Some(creep) = &peak.creep {
         let step = format!("+{} per step", creep.per_step.brief());
-        return match scene.frame_of(creep.stack) {
-            Some(frame) => title.text(step).text(", most at ").and(scene.frame_noun(frame)),
-            None => title.text(step),
-        };
+        return title.text(step);
     }
     if let Some(side) = peak.out_of_reach.first() {
-        return title.text(format_args!("{} keeps the rest", scene.stream(side.stream)));
+        let (free, stream) = (side.free.brief(), scene.stream(side.stream));
+        return title.text(format_args!("{free} free for {stream} only"));
     }
     let MemoryUse { rounding, idle, stuck, small, graph_pools, .. } = peak.memory;
     let uses = [
