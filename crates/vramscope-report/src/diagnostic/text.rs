@@ -1,6 +1,6 @@
 //! An answer in lines of a terminal or a log.
 
-use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, Level, LineRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, Level, LeverRow, LineRow, RankRow};
 use vramscope_inference::lower_first;
 use vramscope_units::printable;
 
@@ -64,8 +64,8 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.ranks(&answer.ranks);
     }
     lines.peak(last);
-    if !answer.savings.is_empty() {
-        lines.rows(&answer.savings);
+    if !answer.levers.is_empty() {
+        lines.rows(&answer.levers);
     }
     let low: Vec<&Diagnostic> = answer.findings.iter().filter(is_low).collect();
     if !low.is_empty() {
@@ -85,7 +85,7 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.push(vec![(Paint::Faint, "help: ".to_owned()), (Paint::Plain, shown(help))]);
     }
     for note in &answer.notes {
-        lines.wrapped(Paint::Faint, "note: ", &going_on(note), 6);
+        lines.wrapped(Paint::Faint, "note: ", &lower_first(note), 6);
     }
     lines.all
 }
@@ -188,7 +188,8 @@ impl Lines {
     fn finding(&mut self, one: &Diagnostic) {
         let label = format!("{}[{}]", one.level.name(), one.kind);
         let mut headline = Lines { width: self.width, all: Vec::new() };
-        headline.wrapped(Paint::Strong, &format!("{label}: "), &one.headline, 4);
+        let words = lower_first(&one.headline);
+        headline.wrapped(Paint::Strong, &format!("{label}: "), &words, 4);
         for (i, mut line) in headline.all.into_iter().enumerate() {
             if i == 0 {
                 line[0] = (Paint::Level(one.level), label.clone());
@@ -365,8 +366,8 @@ impl Lines {
     }
 
     /// Changes in columns.
-    fn rows(&mut self, rows: &[FixRow]) {
-        let widest = |of: &dyn Fn(&FixRow) -> &str| {
+    fn rows(&mut self, rows: &[LeverRow]) {
+        let widest = |of: &dyn Fn(&LeverRow) -> &str| {
             rows.iter().map(|row| columns(of(row))).max().unwrap_or_default()
         };
         let label = widest(&|row| &row.label) + 1;
@@ -410,7 +411,7 @@ impl Lines {
     }
 
     /// A change, and below it its outcome, where both have no room in one line.
-    fn stacked_row(&mut self, row: &FixRow, label: usize) {
+    fn stacked_row(&mut self, row: &LeverRow, label: usize) {
         let head = format!("{:<label$} ", format!("{}:", row.label));
         self.wrapped(Paint::Plain, &head, &row.text, label + 1);
         let rest = [&row.needs, &row.verdict, &row.cost, &row.basis];
@@ -444,16 +445,6 @@ impl Lines {
             }
             self.push(spans);
         }
-    }
-}
-
-/// A note after its label. A name with other capitals keeps its first letter: `PyTorch`, `NCCL's`.
-fn going_on(note: &str) -> String {
-    let mut letters = note.chars().skip(1).take_while(char::is_ascii_alphabetic);
-    if letters.any(|letter| letter.is_ascii_uppercase()) {
-        note.to_owned()
-    } else {
-        lower_first(note)
     }
 }
 

@@ -1,9 +1,10 @@
 //! What is said about messages, laid out by [`diagnostic`](crate::diagnostic) for every door.
 
 use super::record::{Advice, Bar, CauseKind, CauseVerdict, Explained, FigureName, Kind, Message};
-use crate::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FigureRow, FixRow, Level};
+use crate::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FigureRow, Level, LeverRow};
 use crate::text::ranges;
 use std::fmt::Write as _;
+use vramscope_inference::capitalized;
 use vramscope_units::grouped;
 
 /// Messages after the first that are shown.
@@ -33,7 +34,7 @@ impl Explained {
 
 /// A message with its causes, changes and figures.
 fn whole(message: &Message) -> Diagnostic {
-    let row = |label: String, advice: &Advice, helps: bool| FixRow {
+    let row = |label: String, advice: &Advice, helps: bool| LeverRow {
         label,
         text: advice.change.clone(),
         needs: String::new(),
@@ -77,7 +78,8 @@ fn headline(message: &Message) -> Diagnostic {
         id: None,
         level: Level::Error,
         kind: "oom",
-        headline: message.headline.clone(),
+        headline: capitalized(&message.headline),
+        leads: true,
         site: place(message),
         note: String::new(),
         file: String::new(),
