@@ -186,7 +186,7 @@ pub(super) async fn labels(
         }
     }
     // Narrow bands have labels beside the largest total, the largest band first.
-    without.sort_by_key(|band| Reverse(band.bytes));
+    without.sort_by_key(|band| Reverse(band.most));
     for band in without {
         let Some(text) = texts(at, grouped, band).pop() else { continue };
         let width = width(&text, letter[0]);
@@ -230,15 +230,10 @@ pub(super) async fn run(
 
 /// The texts of a band's label, from the longest to the shortest.
 fn texts(at: Target<'_>, grouped: &Grouped, band: &Band) -> Vec<String> {
-    let size = shown(band).text;
-    let up_to = if band.bytes > 0 { "" } else { "up to " };
+    let size = Quantity::bytes(Bytes(band.most)).text;
+    let up_to = if band.least == band.most { "" } else { "up to " };
     let names = grouped.groups.groups[band.group as usize].names(at);
     names.iter().map(|name| format!("{name} · {up_to}{size}")).collect()
-}
-
-/// The bytes of a band's label: those at the largest total in view, or else its most in view.
-fn shown(band: &Band) -> Quantity {
-    Quantity::bytes(Bytes(if band.bytes > 0 { band.bytes } else { band.most }))
 }
 
 fn width(text: &str, letter: f64) -> f64 {
@@ -252,13 +247,16 @@ fn label(
     [x0, x1, y0, y1]: Place,
     beside: Option<Side>,
 ) -> GroupLabel {
-    let category = grouped.groups.groups[band.group as usize].category;
+    let category = Color::category(grouped.groups.groups[band.group as usize].category as u8);
+    let shaded = match grouped.kind {
+        GroupKind::Category => category,
+        GroupKind::Line | GroupKind::Module => category.shaded(band.group),
+    };
     GroupLabel {
         group: band.group,
         text,
-        bytes: shown(band),
-        color: Color::category(category as u8).word(),
-        dimmed: band.is_dimmed,
+        bytes: Quantity::bytes(Bytes(band.most)),
+        color: shaded.of_hits(band.most, band.drawn).word(),
         beside,
         x: (x0, x1),
         y: (y0, y1),

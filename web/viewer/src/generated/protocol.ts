@@ -934,22 +934,17 @@ export type GroupLabel = {
  */
 group: number, 
 /**
- * The name and the size: `modeling_qwen2.py:59 · 7.66 GiB`.
+ * The name and the size: `modeling_qwen2.py:59 · up to 7.66 GiB`.
  */
 text: string, 
 /**
- * The group's bytes where the total in view is largest. If it has none there, its most bytes
- * in view, and the text says `up to`.
+ * The group's most bytes in view. The text says `up to` where it has less elsewhere in view.
  */
 bytes: Quantity, 
 /**
- * The color of the group's category.
+ * The color word of the group's category, with the shade of the band and its share of hits.
  */
 color: number, 
-/**
- * Whether the search dims most of the band.
- */
-dimmed: boolean, 
 /**
  * Null in its band. Otherwise it is beside the largest total in view, at the height of a band
  * that is too narrow for the text.
@@ -4746,7 +4741,11 @@ place: string,
 /**
  * The weight with its share of the whole graph: `18.2 GiB, 43 %`.
  */
-weight: string, };
+weight: string, 
+/**
+ * The color word.
+ */
+color: number, };
 
 export type FlameNode = { 
 /**
