@@ -130,13 +130,29 @@ export class Views {
     await expect(this.moment).toHaveAttribute("data-event", String(event));
   }
 
-  /** The four bands of the state at the cursor. */
+  /** Bytes of a line at the cursor, in the legend. */
+  band(band: Band): Locator {
+    return this.page.locator(`.legend-bytes[data-key=${band}]`);
+  }
+
+  /** The four bands of the state at the cursor. The legend has the bytes of the lines shown. */
   async expectBands(bands: Record<Band, number>): Promise<void> {
     for (const band of BANDS) {
-      await expect(this.moment.locator(`[data-key=${band}] dd`)).toHaveAttribute(
-        "data-value",
-        String(bands[band]),
-      );
+      const line = this.page.locator(`.legend-lines [data-band=${band.replace("_bytes", "")}]`);
+      const isHidden = (await line.getAttribute("aria-pressed").catch(() => null)) === "false";
+      if (isHidden) await line.click();
+      await expect(this.band(band)).toHaveAttribute("data-value", String(bands[band]));
+      if (isHidden) await line.click();
+    }
+  }
+
+  /** Bytes of categories at the cursor, in the legend. */
+  async expectCategories(
+    categories: readonly { category: string; bytes: number }[],
+  ): Promise<void> {
+    for (const { category, bytes } of categories) {
+      const entry = this.page.getByTestId("legend").locator(`[data-term="category:${category}"]`);
+      await expect(entry.locator(".legend-bytes")).toHaveAttribute("data-value", String(bytes));
     }
   }
 

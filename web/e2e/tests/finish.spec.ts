@@ -174,7 +174,7 @@ test("addresses are as PyTorch prints them, and sizes near 1 GiB are in GiB", as
   await viewer.page.getByRole("button", { name: "Go to" }).click();
   await viewer.page.getByRole("button", { name: "End of the recording" }).click();
   await expect(
-    viewer.page.getByTestId("moment").locator(`[data-key=requested_bytes] dd[data-value="${end}"]`),
+    viewer.page.getByTestId("moment").locator(`[data-key=requested_bytes][data-value="${end}"]`),
   ).toHaveText(`${(end / 2 ** 30).toFixed(2)} GiB`);
 });
 

@@ -3,27 +3,12 @@
 import type { Page } from "@playwright/test";
 import type { ViewState } from "vramscope-viewer";
 import { blocksOf, cli, referenceOf } from "../lib/cli.js";
-import { testData } from "../lib/data.js";
+import { LABELS, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 
 const SMALL = "recorded/t26/gpt_small.pickle.gz";
 
 type Group = NonNullable<ViewState["group"]>;
-
-/** Labels of categories, as the page shows them. */
-const LABELS: Record<string, string> = {
-  parameter: "parameters",
-  gradient: "gradients",
-  optimizer_state: "optimizer state",
-  buffer: "buffers",
-  input: "inputs",
-  activation: "activations",
-  temporary: "temporaries",
-  workspace: "workspaces",
-  communication: "communication",
-  cache: "caches",
-  unknown: "unknown",
-};
 
 interface Label {
   text: string;

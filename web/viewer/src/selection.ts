@@ -308,7 +308,7 @@ export class Selection {
    * and B.
    */
   escape(): void {
-    const { search, range, ends } = this.#viewSelection;
+    const { search, range, ends, cursor } = this.#viewSelection;
     if (this.#plots.timeline.peek()?.cancelDrag()) return;
     if (search.peek() !== "") search.value = "";
     else if (this.card.peek() !== null) this.closeCard();
@@ -316,6 +316,7 @@ export class Selection {
     else if (this.#filters.terms.peek().length > 0) this.#filters.clear();
     else if (range.peek() !== null) range.value = null;
     else if (ends.peek().a !== null || ends.peek().b !== null) this.#viewSelection.clearEnds();
+    else cursor.value = null;
   }
 
   /** Closes the card in the details. The marks of a range go with its card. */

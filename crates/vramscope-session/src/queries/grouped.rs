@@ -10,7 +10,7 @@ use vramscope_layout::{
     Axis, Band, Color, Colors, GroupEdges, Place, StackOrder, Timeline, View, block_run,
 };
 use vramscope_report::search::Matcher;
-use vramscope_report::{GroupKind, Groups, Quantity, Target, block_site};
+use vramscope_report::{GroupKind, Groups, Quantity, Target};
 use vramscope_trace::slicing::{Budget, SlicedTask};
 use vramscope_units::Bytes;
 
@@ -200,16 +200,13 @@ pub(super) async fn labels(
     labels
 }
 
-/// The terms of a search for a block's group: in groups by line or module its group, else its call
-/// site.
+/// The terms of a search for a block's group. None in a stack without groups.
 pub(super) fn terms(at: Target<'_>, grouped: Option<&Grouped>, block: u32) -> Vec<String> {
-    let Some(found) = at.trace().blocks.get(block as usize) else { return Vec::new() };
-    match grouped.filter(|grouped| grouped.kind != GroupKind::Category) {
-        Some(Grouped { groups, .. }) => {
-            groups.groups[groups.of_block[block as usize] as usize].terms(at)
-        }
-        None => vec![format!("site:{}", block_site(at, found))],
-    }
+    let group = |Grouped { groups, .. }: &Grouped| {
+        let &group = groups.of_block.get(block as usize)?;
+        Some(groups.groups[group as usize].terms(at))
+    };
+    grouped.and_then(group).unwrap_or_default()
 }
 
 /// Where a block lies in a view.

@@ -4135,11 +4135,15 @@ export type GroupCard = {
  */
 title: Quantity, 
 /**
- * What the title is: `at the peak` or `most at once`.
+ * What the title is: `at the peak, 36 % of it`, or `most at once, #12`.
  */
 note: string, 
 /**
- * The properties in display order.
+ * The number of blocks.
+ */
+blocks: Quantity, 
+/**
+ * The properties in display order. None repeats the bytes of the title.
  */
 rows: Array<DetailRow>, 
 /**
@@ -4151,7 +4155,7 @@ stepsLabel: string,
  */
 steps: Array<StepBar>, 
 /**
- * Bytes at the time of the title by category, most bytes first.
+ * Bytes at the time of the title by category, most bytes first: all categories of the blocks.
  */
 categories: Array<CategoryRow>, 
 /**
