@@ -102,6 +102,7 @@ export class RunLoader {
       this.#start(opening, waiting.length > 0);
       await this.indexes.follow(load, growing);
       await Promise.all(run.files.map(settled));
+      this.#refuse(load);
     } catch (error) {
       if (load === this.#loads && waiting.length > 0) {
         runs.run.value = null;
@@ -109,6 +110,28 @@ export class RunLoader {
       }
       status.report(failureOf(error));
     }
+  }
+
+  /** Closes a run whose only file cannot be read. The landing page says why. */
+  #refuse(load: number): void {
+    if (load !== this.#loads) return;
+    const { runs, selection, status, navigation } = this.#owners;
+    const [file, ...others] = runs.run.peek()?.files ?? [];
+    const state = file?.load.peek();
+    if (!file || others.length > 0 || state?.state !== "error") return;
+    // Another try, or a part of the file, may succeed.
+    if (state.again || file.tooLarge.peek() !== null) return;
+    const { failure } = state;
+    batch(() => {
+      this.opened.value = null;
+      selection.clear();
+      runs.pool.clear();
+      runs.run.value = null;
+      navigation.settled.value = true;
+      const message = `${visible(file.path)} could not be read: ${failure.message}`;
+      status.notice.value = { ...failure, message };
+    });
+    status.announce(failure.message);
   }
 
   /**

@@ -632,7 +632,11 @@ frames: Array<FrameRow>,
 /**
  * A note: this is the stack of the free, or the reason why there is no stack.
  */
-note: string | null, };
+note: string | null, 
+/**
+ * The frames of frameworks in words: `30 native frames`. Empty without one.
+ */
+folded: string, };
 
 export type FrameRow = { 
 /**

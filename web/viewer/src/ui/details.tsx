@@ -34,9 +34,14 @@ export function Details(owners: BlockOwners) {
   );
 }
 
+/** The row of the forward line, at which the stack of backward begins. */
+const START = "backward_of";
+
 function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
   const { selection, appearance } = owners;
-  const { bytes, rows, terms, stack, color, reference } = detail;
+  const { bytes, terms, stack, color, reference } = detail;
+  const start = detail.rows.find(({ key }) => key === START);
+  const rows = detail.rows.filter((row) => row !== start);
   return (
     <article aria-labelledby="details-title" data-reference={reference}>
       <div class="details-kind">
@@ -77,6 +82,7 @@ function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
         key={reference}
         {...owners}
         stack={stack}
+        start={start && `${start.label} ${start.text}`}
         tool={<CopyButton selection={selection} key={reference} />}
       />
     </article>
