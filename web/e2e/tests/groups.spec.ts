@@ -111,7 +111,7 @@ test("labels do not overlap, and each is inside the plot", async ({ viewer, page
   for (const width of [1440, 1000, 420]) {
     await page.setViewportSize({ width, height: 800 });
     for (const by of ["category", "line", "module"] as const) {
-      await group(page, by);
+      await setState(page, { group: by });
       await viewer.plot.drawn();
       const box = await viewer.plot.box();
       const isClear = (a: Label, b: Label) =>
