@@ -70,7 +70,7 @@ test("modules have the program's numbers, and choose their blocks", async ({ vie
     await expect(row(layers.name)).toHaveAttribute("aria-expanded", "false");
   });
   await test.step("all views light the blocks of the module", async () => {
-    const title = page.getByTestId("group").locator("#details-title");
+    const title = page.getByTestId("group").locator("h2");
     await expect(title).toHaveAttribute("data-value", String(layers.bytes));
     await expect(page.getByTestId("chips").locator("[data-term^='module:']")).toBeVisible();
     expect((await viewer.state()).filter).toContain("module:");

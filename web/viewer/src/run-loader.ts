@@ -114,24 +114,22 @@ export class RunLoader {
 
   /** Closes a run whose only file cannot be read. The landing page says why. */
   #refuse(load: number): void {
-    if (load !== this.#loads) return;
     const { runs, selection, status, navigation } = this.#owners;
-    const [file, ...others] = runs.run.peek()?.files ?? [];
+    const [file, ...others] = load === this.#loads ? (runs.run.peek()?.files ?? []) : [];
     const state = file?.load.peek();
-    if (!file || others.length > 0 || state?.state !== "error") return;
-    // Another try, or a part of the file, may succeed.
-    if (state.again || file.tooLarge.peek() !== null) return;
-    const { failure } = state;
+    if (!file || others.length > 0 || state?.state !== "error" || state.again) return;
+    // A part of the file may succeed.
+    if (file.tooLarge.peek() !== null) return;
     batch(() => {
       this.opened.value = null;
       selection.clear();
       runs.pool.clear();
       runs.run.value = null;
       navigation.settled.value = true;
-      const message = `${visible(file.path)} could not be read: ${failure.message}`;
-      status.notice.value = { ...failure, message };
+      const message = `${visible(file.path)} could not be read: ${state.failure.message}`;
+      status.notice.value = { ...state.failure, message };
+      status.announce(message);
     });
-    status.announce(failure.message);
   }
 
   /**

@@ -229,13 +229,12 @@ export class Selection {
     this.clicked.value = slot;
   }
 
-  /** Filters by the group of a block: its call site, line or module. False if it has none. */
+  /** Filters by the group of a block: its category, line or module. False if it has none. */
   async #chooseGroupOf(block: number): Promise<boolean> {
     const { target } = this;
     if (!target) return false;
     const focus = this.focus.peek();
-    const group = this.#viewSelection.group.peek();
-    const query = { groupTerms: { block, group } };
+    const query = { groupTerms: { block, group: this.#viewSelection.group.peek() } };
     const terms = await target.client.view(target.target, "groupTerms", query);
     if (terms?.length === 0) return false;
     if (terms === null || this.focus.peek() !== focus) return true;
@@ -303,10 +302,7 @@ export class Selection {
     return this.focus.peek() === focus ? event : null;
   }
 
-  /**
-   * Cancels or clears one thing: a drag, the search, the card, the block, filters, the range, A
-   * and B.
-   */
+  /** Cancels or clears one thing: a drag, search, card, block, filters, range, A and B, cursor. */
   escape(): void {
     const { search, range, ends, cursor } = this.#viewSelection;
     if (this.#plots.timeline.peek()?.cancelDrag()) return;

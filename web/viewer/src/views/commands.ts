@@ -37,7 +37,7 @@ export type CommandOwners = Stores & ViewStores;
 /** Words of one view or list, beside those of its place. */
 const OWN_WORDS: Partial<Record<View | SheetView, string>> = {
   summary:
-    "levers change cheaper save bf16 fp16 8-bit optimizer checkpointing batch fsdp lora offload fit",
+    "levers change cheaper save bf16 fp16 8-bit optimizer checkpointing batch fsdp lora offload",
   modules: "layer block",
   holders: "who holds variable",
   map: "fragments free",
