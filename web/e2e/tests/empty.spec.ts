@@ -186,6 +186,7 @@ test("another device is another trace in every view, also where both use one add
     await views.main("Flame");
     await page.keyboard.press("p");
     await views.expectCursor(summary.requested_bytes.peak_event);
+    await views.main("Timeline");
     await views.expectBands(cli("state", file, "--at", "peak", ...of));
     seen.add(`${total} ${summary.events} ${summary.requested_bytes.peak}`);
   }

@@ -73,7 +73,7 @@ test("hits show the same share at every height", async ({ viewer, page }) => {
       expect(Math.abs(share - (low[at] ?? 0)), `column ${at}`).toBeLessThan(0.06 * most);
 });
 
-test("a click chooses the call site, the next one the block, and both can be seen", async ({
+test("a click chooses the category, the next one the block, and both can be seen", async ({
   viewer,
   page,
 }) => {
