@@ -1,6 +1,6 @@
 //! An answer in lines of a terminal or a log.
 
-use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, Level, LineRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, Level, LeverRow, LineRow, RankRow};
 use vramscope_inference::lower_first;
 use vramscope_units::printable;
 
@@ -64,8 +64,8 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.ranks(&answer.ranks);
     }
     lines.peak(last);
-    if !answer.savings.is_empty() {
-        lines.rows(&answer.savings);
+    if !answer.levers.is_empty() {
+        lines.rows(&answer.levers);
     }
     let low: Vec<&Diagnostic> = answer.findings.iter().filter(is_low).collect();
     if !low.is_empty() {
@@ -365,8 +365,8 @@ impl Lines {
     }
 
     /// Changes in columns.
-    fn rows(&mut self, rows: &[FixRow]) {
-        let widest = |of: &dyn Fn(&FixRow) -> &str| {
+    fn rows(&mut self, rows: &[LeverRow]) {
+        let widest = |of: &dyn Fn(&LeverRow) -> &str| {
             rows.iter().map(|row| columns(of(row))).max().unwrap_or_default()
         };
         let label = widest(&|row| &row.label) + 1;
@@ -410,7 +410,7 @@ impl Lines {
     }
 
     /// A change, and below it its outcome, where both have no room in one line.
-    fn stacked_row(&mut self, row: &FixRow, label: usize) {
+    fn stacked_row(&mut self, row: &LeverRow, label: usize) {
         let head = format!("{:<label$} ", format!("{}:", row.label));
         self.wrapped(Paint::Plain, &head, &row.text, label + 1);
         let rest = [&row.needs, &row.verdict, &row.cost, &row.basis];
