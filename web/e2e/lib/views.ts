@@ -52,9 +52,7 @@ export class Views {
 
   /** The switch of a line over the timeline. */
   line(name: "reserved" | "active" | "allocated"): Locator {
-    return this.page
-      .getByRole("group", { name: "Lines" })
-      .getByRole("button", { name, exact: true });
+    return this.page.locator(`.legend-lines [data-band=${name}]`);
   }
 
   /** Opens files and waits until the views are loaded, with or without a picture. */
