@@ -52,7 +52,7 @@ export class Views {
 
   /** The switch of a line over the timeline. */
   line(name: "reserved" | "active" | "allocated"): Locator {
-    return this.page.locator(`.legend-lines [data-band=${name}]`);
+    return this.page.locator(`.legend-lines button[data-band=${name}]`);
   }
 
   /** Opens files and waits until the views are loaded, with or without a picture. */
