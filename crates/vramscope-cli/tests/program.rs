@@ -32,5 +32,6 @@ mod source;
 mod sql;
 mod summary;
 mod texts;
+mod titles;
 mod trace;
 mod what_if;

@@ -37,7 +37,7 @@ pub use claims::findings::{
     Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool, Table, Verdict, blind_spots,
     findings, rank_skew, rank_why, rank_words,
 };
-pub use claims::words::{capitalized, category_label, category_noun, headline, place_words};
+pub use claims::words::{capitalized, category_label, category_noun, place_words};
 pub use claims::{
     About, Basis, ChangeKind, Claim, Common, Covers, EditRecord, Exhibit, FindingId, FindingKind,
     Found, Lasts, Lever, LeverBasis, LeverPlace, Look, NoFindingId, Part, Parts, PeakPart, Phrase,

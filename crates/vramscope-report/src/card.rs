@@ -197,14 +197,12 @@ pub struct NamedStack {
 pub struct CardFinding {
     /// The record, [in brief](FindingRecord::brief).
     pub record: FindingRecord,
-    /// The finding in one sentence, without its rank.
-    pub headline: String,
     /// The step and phase in words; empty if neither is known.
     pub place: String,
-    /// Whether the title begins with a call site. Absent means no.
+    /// Whether it can have the first words. Absent means no.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "typescript", ts(skip))]
-    pub begins_with_site: bool,
+    pub leads: bool,
 }
 
 impl Names {

@@ -147,11 +147,11 @@ pub struct Headline {
     pub rank: Option<u32>,
     /// The device's ordinal.
     pub device: u32,
-    /// The severity of its worst finding; null without one above low.
+    /// The severity of the finding that it is about; null if it is about the peak.
     pub severity: Option<Severity>,
     /// The id of that finding; null without one.
     pub finding: Option<FindingId>,
-    /// The sentence.
+    /// The sentence, without the rank: cause, place, amount.
     pub text: String,
 }
 
@@ -202,6 +202,10 @@ pub struct PeakSummary {
     #[serde(skip)]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub place: String,
+    /// Whether the file has only the state at the end.
+    #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub is_end: bool,
     /// Requested bytes by category.
     pub categories: BTreeMap<&'static str, Bytes>,
     /// The lines that hold most, most first: at most five. Absent for files that an index tells.
@@ -216,7 +220,7 @@ pub struct Diagnosed {
     card: Card,
     /// The place of the peak.
     peak: Peak,
-    /// The severity of its worst finding; `None` without one above low.
+    /// The severity of the finding that its headline is about; `None` if that is the peak.
     severity: Option<Severity>,
     /// The id of that finding.
     finding: Option<FindingId>,
@@ -268,7 +272,10 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let verdict = verdict::verdict(target, budget).await;
     let bar = &verdict.memory;
     let dry = DrySummary::of(target, &card);
-    let lines = holding_lines(target, slot, budget).await;
+    let lines = match verdict.lines {
+        Some(lines) => lines,
+        None => holding_lines(target, slot, budget).await,
+    };
     let at_failure = match bar.request {
         Some(_) => holding_lines(target, (bar.event + 1).max(0) as u32, budget).await,
         None => Vec::new(),
@@ -397,10 +404,10 @@ fn headlines(ranks: &mut [Diagnosed]) -> Vec<Weighted> {
 /// The headlines, the worst first. What the comparison of ranks found takes the place of what is
 /// not worse.
 fn compared(mut all: Vec<Weighted>, findings: &[(FindingEntry, Option<u32>)]) -> Vec<Weighted> {
-    let skews = findings.iter().filter(|(FindingEntry { record, .. }, _)| {
-        record.kind == FindingKind::RankSkew && record.severity != Severity::Low
-    });
-    for (FindingEntry { record: skew, headline, .. }, _) in skews {
+    let skews = findings
+        .iter()
+        .filter(|(entry, _)| entry.leads && entry.record.kind == FindingKind::RankSkew);
+    for (FindingEntry { record: skew, .. }, _) in skews {
         let weight = skew.weight();
         let of = all
             .iter_mut()
@@ -409,7 +416,7 @@ fn compared(mut all: Vec<Weighted>, findings: &[(FindingEntry, Option<u32>)]) ->
             (one.weight.0, one.weight.1) = (false, Some(weight));
             one.headline.severity = Some(skew.severity);
             one.headline.finding = Some(skew.id.clone());
-            one.headline.text = plain(headline);
+            one.headline.text.clone_from(&skew.title);
         }
     }
     all.sort_by_key(|a| a.weight);
@@ -483,6 +490,7 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<PeakSummary> {
         step: at.step,
         phase: at.phase,
         place: at.text.clone(),
+        is_end: rank.peak_words("", &[]).is_end,
         categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
         lines: at.lines.clone(),
     })

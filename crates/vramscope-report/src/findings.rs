@@ -18,8 +18,8 @@ use std::fmt;
 use std::hash::Hash;
 use vramscope_inference::{
     About, Basis, CallSite, Facts, Finding, FindingId, FindingKind, Lever, Look, Phase, Phrase,
-    Predicted, RankFacts, RankSkew, Sentence, Severity, Simulated, Words, headline, rank_skew,
-    rank_why, rank_words,
+    Predicted, RankFacts, RankSkew, Sentence, Severity, Simulated, Words, lower_first, plain,
+    rank_skew, rank_why, rank_words,
 };
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
@@ -141,15 +141,16 @@ pub struct FindingChild {
 pub struct FindingEntry {
     /// The record.
     pub record: FindingRecord,
-    /// The rank or ranks before the title: `rank 3: `. Empty for a file without other ranks.
+    /// The rank or ranks before the title: `Rank 3: `. Empty for a file without other ranks, and
+    /// for findings across ranks, whose titles name the rank.
     #[serde(skip)]
     pub owner: String,
-    /// The title without a rank.
+    /// The title with its nouns as links, without an owner.
     #[serde(skip)]
-    pub title: Sentence,
-    /// The finding in one sentence, with its nouns as links, without a rank.
+    pub title: Vec<Phrase>,
+    /// Whether it can have the first words: [`Finding`] says when.
     #[serde(skip)]
-    pub headline: Vec<Phrase>,
+    pub leads: bool,
     /// What to do beside the changes that were replayed.
     #[serde(skip)]
     pub advice: String,
@@ -282,8 +283,6 @@ fn entries<'a>(
         let action = holders::advised(&told, action);
         let holders = told.into_iter().map(|told| told.holder).collect();
         let mut place = claim.spot(&scene).map(|spot| place::of_spot(target, spot));
-        let headline =
-            headline(title.clone(), place.as_ref().map(FindingPlace::call_site).as_ref());
         // What replays say is a list of its own.
         let all = std::iter::once(action.clone()).filter(|action| !action.is_empty());
         let all = all.chain(levers::sentences(&predicted.fixes)).collect::<Vec<_>>().join(" ");
@@ -294,9 +293,12 @@ fn entries<'a>(
         let stack = finding.stack();
         let frames = owned_frames(target.snapshot(), stack.unwrap_or(StackId::EMPTY));
         let called_from = callers(&frames);
-        if let (FindingKind::Growth, Some(place), Some(caller)) =
-            (finding.kind(), &mut place, called_from.first())
+        let innermost = frames.iter().find(|frame| !frame.is_framework());
+        if let (FindingKind::Growth, Some(place), Some(caller), Some(innermost)) =
+            (finding.kind(), &mut place, called_from.first(), innermost)
             && place.note.is_empty()
+            // Call sites that grow together share a frame, which others may call.
+            && place.site == innermost.label()
         {
             place.note = format!("called from {caller}");
         }
@@ -329,19 +331,17 @@ fn entries<'a>(
             holders,
             proof: proofs.get(i).cloned().flatten(),
         };
-        FindingEntry { advice, stack, ..FindingEntry::new(record, title, headline, frames) }
+        let leads = finding.leads && finding.severity != Severity::Low;
+        FindingEntry { advice, stack, leads, ..FindingEntry::new(record, title, frames) }
     };
     found.map(entry).collect()
 }
 
 /// The findings that a card of an index has with their texts.
 pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
-    let entry = |CardFinding { record, headline, begins_with_site, .. }: &CardFinding| {
-        let title = match begins_with_site {
-            true => Sentence::default().site(&record.title, None),
-            false => Sentence::new(&record.title),
-        };
-        FindingEntry::new(record.clone(), title, Sentence::new(headline), Vec::new())
+    let entry = |CardFinding { record, leads, .. }: &CardFinding| {
+        let title = Sentence::new(&record.title);
+        FindingEntry { leads: *leads, ..FindingEntry::new(record.clone(), title, Vec::new()) }
     };
     findings.iter().map(entry).collect()
 }
@@ -365,7 +365,6 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     let (sites, children) = sites_of(children);
     let Words { title, text, action } = rank_words(skew);
     let place = place::of_ranks(&frames);
-    let headline = headline(title.clone(), main_site(skew, &sites));
     let record = FindingRecord {
         id: skew.id.clone(),
         kind: FindingKind::RankSkew,
@@ -373,7 +372,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         path: path.to_owned(),
         rank: crate::rank_of(path),
         device: skew.id.device,
-        title: format!("{}{}", rank_owner(skew.rank), title.plain()),
+        title: title.plain(),
         text,
         action,
         place: place.filter(|_| !sites.is_empty()),
@@ -394,7 +393,8 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         holders: Vec::new(),
         proof: Some(proof::ranks(skew)),
     };
-    FindingEntry::new(record, title, headline, frames)
+    let leads = skew.severity != Severity::Low;
+    FindingEntry { leads, ..FindingEntry::new(record, title, frames) }
 }
 
 /// The first of the call sites of a record.
@@ -490,7 +490,6 @@ pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
             let site = main_site(&skew, &entry.record.sites).filter(|site| site.has_frame);
             entry.record.place = site.map(|site| FindingPlace::of_site(site.name.clone()));
         }
-        entry.owner = entry.record.rank.map(rank_owner).unwrap_or_default();
         (entry, None)
     });
     let skews: Vec<(FindingEntry, Option<u32>)> = skews.collect();
@@ -503,29 +502,25 @@ pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
         all.extend(summary.entries.into_iter().map(|finding| (finding, rank)));
     }
     all.extend(skews);
-    all.sort_by(|(FindingEntry { record: a, .. }, _), (FindingEntry { record: b, .. }, _)| {
-        (a.severity, b.bytes, &a.path, &a.id).cmp(&(b.severity, a.bytes, &b.path, &b.id))
+    all.sort_by(|(a, _), (b, _)| {
+        let place = |entry: &FindingEntry| (entry.record.path.clone(), entry.record.id.clone());
+        a.weight().cmp(&b.weight()).then_with(|| place(a).cmp(&place(b)))
     });
     all
 }
 
-/// `rank 3: `.
+/// `Rank 3: `.
 fn rank_owner(rank: u32) -> String {
-    format!("rank {rank}: ")
+    format!("Rank {rank}: ")
 }
 
 impl FindingEntry {
     /// A finding of a file without other ranks, with the record's action as advice.
-    fn new(
-        record: FindingRecord,
-        title: Sentence,
-        headline: Sentence,
-        frames: Vec<FrameRecord<'static>>,
-    ) -> Self {
+    fn new(record: FindingRecord, title: Sentence, frames: Vec<FrameRecord<'static>>) -> Self {
         Self {
             owner: String::new(),
-            title,
-            headline: headline.into_phrases(),
+            title: title.into_phrases(),
+            leads: false,
             advice: record.action.clone(),
             other_moments: 0,
             record,
@@ -539,10 +534,10 @@ impl FindingEntry {
     pub(crate) fn named(mut self, rank: u32, others: usize) -> Self {
         self.owner = match others {
             0 => rank_owner(rank),
-            1 => format!("rank {rank} and 1 more rank: "),
-            _ => format!("rank {rank} and {} more ranks: ", grouped(others as u64)),
+            1 => format!("Rank {rank} and 1 more: "),
+            _ => format!("Rank {rank} and {} more: ", grouped(others as u64)),
         };
-        self.record.title.insert_str(0, &self.owner);
+        self.record.title = self.headline();
         self.record.text.insert_str(0, &rank_owner(rank));
         self
     }
@@ -557,8 +552,20 @@ impl FindingEntry {
             1 => format!("{name} and 1 more moment: "),
             _ => format!("{name} and {} more moments: ", grouped(others as u64)),
         };
-        self.record.title.insert_str(0, &dumps);
+        self.record.title = format!("{dumps}{}", lower_first(&self.record.title));
         self
+    }
+
+    /// The title after its owner: `Rank 3: leak at train.py:31 step: +49.1 MiB per step`.
+    pub fn headline(&self) -> String {
+        let title = plain(&self.title);
+        if self.owner.is_empty() { title } else { format!("{}{}", self.owner, lower_first(&title)) }
+    }
+
+    /// What makes one finding worse than another: the least is the worst. Those that can have the
+    /// first words come first.
+    pub(crate) fn weight(&self) -> (bool, Weight) {
+        (!self.leads, self.record.weight())
     }
 }
 

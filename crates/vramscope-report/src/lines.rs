@@ -17,7 +17,9 @@ use vramscope_inference::{
 };
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{NoStack, is_framework_frame, is_package_file, is_python, label_of, line_of};
+use vramscope_trace::{
+    NO_STACK, NoStack, is_framework_frame, is_package_file, is_python, label_of, line_of, no_stack,
+};
 use vramscope_units::Bytes;
 
 /// The most lines of a moment.
@@ -73,6 +75,14 @@ pub struct HoldingLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub text: Option<String>,
+}
+
+impl HoldingLine {
+    /// Whether it is a line, and not memory without a call stack.
+    pub(crate) fn is_place(&self) -> bool {
+        let without = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded];
+        self.site != NO_STACK && without.into_iter().all(|why| self.site != no_stack(why))
+    }
 }
 
 /// A call site, or why there is none.

@@ -168,5 +168,5 @@ fn row(card: &Card) -> RankRow {
 fn worst(card: &Card) -> Option<RankFinding> {
     let worst = card.findings.iter().min_by_key(|finding| finding.record.weight())?;
     let FindingRecord { kind, severity, bytes, .. } = worst.record;
-    Some(RankFinding { kind, severity, bytes, text: worst.headline.clone() })
+    Some(RankFinding { kind, severity, bytes, text: worst.record.title.clone() })
 }

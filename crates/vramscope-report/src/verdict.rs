@@ -1,31 +1,23 @@
 //! The verdict about one device: one sentence from its worst finding, and its memory then.
 
 use crate::findings::{FindingEntry, of_device};
+use crate::lines::{HoldingLine, holding_lines};
 use crate::peak::BandKind;
 use crate::phases::{Place, place};
 use crate::target::{Target, event_of, slot_of};
-use crate::text::category as category_label;
-use std::cmp::Reverse;
 use vramscope_inference::{
-    Category, CategoryBytes, Facts, Finding, FindingId, MemoryUse, OomStory, Severity,
-    Verdict as OomVerdict, slot_of_reserved_peak,
+    Category, CategoryBytes, Facts, Finding, FindingId, MemoryUse, OomStory, Phrase, Sentence,
+    Severity, Verdict as OomVerdict, category_label, category_noun, place_words,
+    slot_of_reserved_peak,
 };
-use vramscope_inference::{Phrase, Sentence};
-use vramscope_inference::{category_noun, place_words};
 use vramscope_trace::Exactness;
 use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
-/// The maximum number of categories in the sentence about a peak.
-const MAX_NAMED: usize = 3;
-
-/// Categories with a smaller share of the peak are not named.
-const MIN_NAMED_PERCENT: u128 = 2;
-
 /// What a recording says about one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The severity of the finding that it is about; `None` without one above low.
+    /// The severity of the finding that it is about; `None` if it is about the peak.
     pub severity: Option<Severity>,
     /// The id of that finding.
     pub finding: Option<FindingId>,
@@ -33,6 +25,8 @@ pub struct Verdict {
     pub headline: Vec<Phrase>,
     /// The device's memory at the moment of the finding, else at the peak.
     pub memory: MemoryBar,
+    /// The lines that hold most at the peak; `None` if it is about a finding.
+    pub lines: Option<Vec<HoldingLine>>,
 }
 
 /// The memory of a device at one moment, in parts that follow one another.
@@ -96,50 +90,63 @@ impl MemoryBar {
 #[inline(never)]
 pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verdict> {
     Box::pin(async move {
-        let found = target.entry.findings(target.index);
         let entries = of_device(target);
-        let notable: Vec<(&Finding, &FindingEntry)> =
-            found.iter().zip(&entries).filter(|(f, _)| f.severity != Severity::Low).collect();
-        let worst = worst(&notable);
-        let slot = match worst.map(|(finding, _)| &finding.facts) {
-            Some(Facts::Oom(story)) => story.event.0 + 1,
-            Some(Facts::Reserved(_) | Facts::StrandedPool(_) | Facts::GraphPools(_)) => {
-                slot_of_reserved_peak(target.entry.evidence(target.index), budget).await
-            }
-            _ => slot_of(target.trace().requested_band.peak_event),
-        };
-        let evidence = target.entry.evidence(target.index);
-        let (used, categories) = MemoryUse::at(evidence, slot, budget).await;
-        let oom = worst.and_then(|(finding, _)| story(finding));
-        let memory = bar(target, slot, &used, &categories, oom);
-        match worst {
-            Some((_, FindingEntry { record, headline, .. })) => Verdict {
+        let (worst, memory, categories) = at_moment(target, &entries, budget).await;
+        if let Some(FindingEntry { record, title, .. }) = worst {
+            return Verdict {
                 severity: Some(record.severity),
                 finding: Some(record.id.clone()),
-                headline: headline.clone(),
+                headline: title.clone(),
                 memory,
-            },
-            None => {
-                let place = place(target, slot, budget).await;
-                let is_state_only = target.trace().is_state_only();
-                let place = peak_place(&place, event_of(slot), is_state_only);
-                let shares = Category::ALL.into_iter().zip(categories);
-                Verdict {
-                    severity: None,
-                    finding: None,
-                    headline: peak_sentence(place, shares.collect(), slot.checked_sub(1))
-                        .into_phrases(),
-                    memory,
-                }
-            }
+                lines: None,
+            };
+        }
+        let slot = slot_of(target.trace().requested_band.peak_event);
+        let place = place(target, slot, budget).await;
+        let lines = holding_lines(target, slot, budget).await;
+        let peak = PeakWords {
+            place: peak_place(&place, event_of(slot)),
+            is_end: target.trace().is_state_only(),
+            categories: Category::ALL.into_iter().zip(categories).collect(),
+            lines: &lines,
+            event: slot.checked_sub(1),
+        };
+        Verdict {
+            severity: None,
+            finding: None,
+            headline: peak.sentence().into_phrases(),
+            memory,
+            lines: Some(lines),
         }
     })
 }
 
-fn worst<'a>(
-    notable: &[(&'a Finding, &'a FindingEntry)],
-) -> Option<(&'a Finding, &'a FindingEntry)> {
-    notable.iter().copied().min_by_key(|(_, entry)| entry.record.weight())
+/// The memory of a device at the moment of its verdict. Findings must be derived before.
+pub async fn memory(target: Target<'_>, budget: &mut Budget) -> MemoryBar {
+    at_moment(target, &of_device(target), budget).await.1
+}
+
+/// The finding that has the first words, and the memory at its moment, else at the peak.
+async fn at_moment<'a>(
+    target: Target<'_>,
+    entries: &'a [FindingEntry],
+    budget: &mut Budget,
+) -> (Option<&'a FindingEntry>, MemoryBar, CategoryBytes) {
+    let found = target.entry.findings(target.index).iter().zip(entries);
+    let leading = found.filter(|(_, entry)| entry.leads);
+    let worst = leading.min_by_key(|(_, entry)| entry.record.weight());
+    let slot = match worst.map(|(finding, _)| &finding.facts) {
+        Some(Facts::Oom(story)) => story.event.0 + 1,
+        Some(Facts::Reserved(_) | Facts::StrandedPool(_) | Facts::GraphPools(_)) => {
+            slot_of_reserved_peak(target.entry.evidence(target.index), budget).await
+        }
+        _ => slot_of(target.trace().requested_band.peak_event),
+    };
+    let evidence = target.entry.evidence(target.index);
+    let (used, categories) = MemoryUse::at(evidence, slot, budget).await;
+    let oom = worst.and_then(|(finding, _)| story(finding));
+    let memory = bar(target, slot, &used, &categories, oom);
+    (worst.map(|(_, entry)| entry), memory, categories)
 }
 
 fn story(finding: &Finding) -> Option<&OomStory> {
@@ -150,10 +157,9 @@ fn story(finding: &Finding) -> Option<&OomStory> {
 }
 
 /// The place of a peak in words: its phase and step, else its event.
-pub(crate) fn peak_place(at: &Place, event: i64, is_state_only: bool) -> Sentence {
+pub(crate) fn peak_place(at: &Place, event: i64) -> Sentence {
     let phase = at.phase.filter(|&phase| phase != "other");
     match u32::try_from(event) {
-        _ if is_state_only => Sentence::new(" when the snapshot was taken"),
         _ if phase.is_some() || at.step.is_some() => {
             let place = place_words(phase, at.step.filter(|_| at.repetitions.is_none()));
             let place = match (at.step, at.repetitions) {
@@ -170,28 +176,70 @@ pub(crate) fn peak_place(at: &Place, event: i64, is_state_only: bool) -> Sentenc
     }
 }
 
-/// `Peak 42.5 GiB in backward of step 2: 22.0 GiB activations, 11.5 GiB optimizer state, 5.80 GiB
-/// parameters.`
-pub(crate) fn peak_sentence(
-    place: Sentence,
-    mut categories: Vec<(Category, u64)>,
-    event: Option<u32>,
-) -> Sentence {
-    let whole = categories.iter().map(|(_, bytes)| bytes).sum::<u64>();
-    if whole == 0 {
-        return Sentence::new("No memory was allocated.");
+/// What is said of a device without memory.
+const EMPTY: &str = "No memory was allocated";
+
+/// The share of the peak, in percent, from which caches of a run without training have the first
+/// words.
+const CACHE_PERCENT: u128 = 20;
+
+/// What is said of a peak where no finding has the first words.
+pub(crate) struct PeakWords<'a> {
+    /// ` in backward of step 2`.
+    pub(crate) place: Sentence,
+    /// Whether the file has only the state at the end.
+    pub(crate) is_end: bool,
+    /// Requested bytes by category.
+    pub(crate) categories: Vec<(Category, u64)>,
+    /// The lines that hold most.
+    pub(crate) lines: &'a [HoldingLine],
+    /// The event that makes the peak.
+    pub(crate) event: Option<u32>,
+}
+
+impl PeakWords<'_> {
+    /// `Peak 42.5 GiB in backward of step 1: 52 % activations, largest line model.py:59, 15.3 GiB`.
+    pub(crate) fn sentence(&self) -> Sentence {
+        let whole = self.categories.iter().fold(0_u64, |sum, of| sum.saturating_add(of.1));
+        let of = |category| {
+            self.categories.iter().find(|of| of.0 == category).map_or(0, |(_, bytes)| *bytes)
+        };
+        let largest = self.categories.iter().max_by_key(|(_, bytes)| *bytes);
+        let Some(&(category, most)) = largest.filter(|_| whole > 0) else {
+            return Sentence::new(EMPTY);
+        };
+        let peak = Sentence::default().event(Bytes(whole).brief(), self.event);
+        if self.is_end {
+            return peak.text(" in use at the end: no history was recorded");
+        }
+        let share =
+            |bytes: u64| (u128::from(bytes) * 100 + u128::from(whole) / 2) / u128::from(whole);
+        let (cache, state) = (of(Category::Cache), [Category::Gradient, Category::OptimizerState]);
+        if share(cache) >= CACHE_PERCENT && state.into_iter().all(|category| of(category) == 0) {
+            let line = self.lines.iter().find(|line| line.category == Category::Cache);
+            return category_noun(Category::Cache, "KV cache")
+                .text(format_args!(" is {} % of the peak of ", share(cache)))
+                .and(peak)
+                .and(self.place.clone())
+                .text(
+                    line.filter(|line| line.is_place())
+                        .map_or_else(String::new, |line| format!(", most at {}", line.site)),
+                );
+        }
+        let percent = format!(": {} % ", share(most));
+        let noun = match category {
+            Category::Unknown => "of unknown use",
+            _ => category_label(category),
+        };
+        let sentence = Sentence::new("Peak ").and(peak).and(self.place.clone());
+        let sentence = sentence.text(percent).and(category_noun(category, noun));
+        match self.lines.iter().find(|line| line.is_place()) {
+            Some(line) => {
+                sentence.text(format_args!(", largest line {}, {}", line.site, line.bytes.brief()))
+            }
+            None => sentence,
+        }
     }
-    categories.sort_by_key(|(_, bytes)| Reverse(*bytes));
-    categories
-        .retain(|(_, bytes)| u128::from(*bytes) * 100 >= u128::from(whole) * MIN_NAMED_PERCENT);
-    categories.truncate(MAX_NAMED);
-    let peak = Sentence::new("Peak ").event(Bytes(whole), event).and(place);
-    let named = categories.into_iter().zip(std::iter::once(": ").chain(std::iter::repeat(", ")));
-    let named = named.fold(peak, |sentence, ((of, bytes), before)| {
-        let words = format!("{before}{} ", Bytes(bytes));
-        sentence.text(words).and(category_noun(of, category_label(of)))
-    });
-    named.text(".")
 }
 
 /// The memory of a slot as a bar.

@@ -87,8 +87,8 @@ fn a_failed_allocation_is_told_with_its_place_and_numbers() {
     let oom = of_kind("recorded/t26/oom_observer.pickle.gz", "oom");
     assert_eq!(
         oom.title,
-        "Out of memory in backward of step 2: 393.0 MiB asked, 327.8 MiB free in pieces of at \
-         most 196.5 MiB"
+        "Out of memory in backward of step 2 at gpt.py:44 forward: 393 MiB asked, 328 MiB free in \
+         pieces of at most 196 MiB"
     );
     let place = oom.place.as_ref().expect("a line");
     assert_eq!(place.site, "gpt.py:44 forward");
@@ -130,7 +130,7 @@ fn reserved_memory_names_the_setting_that_costs_it() {
     let state = of_kind("findings/c17_state_only_crumbs.pickle.gz", "reserved");
     assert_eq!(
         state.title,
-        "6.64 GiB of the 19.53 GiB reserved were free when the snapshot was taken"
+        "Reserved 19.5 GiB for 12.9 GiB in use at the end: most of the rest is cached"
     );
     assert!(state.text.starts_with("19.53 GiB were reserved when the snapshot was taken."));
 }
@@ -148,7 +148,7 @@ fn a_failed_allocation_in_a_library_names_its_line_too() {
 
 #[test]
 fn a_failed_allocation_is_told_what_is_missing() {
-    let FindingEntry { record: oom, headline, .. } =
+    let FindingEntry { record: oom, title, .. } =
         simulated_of_kind("recorded/t26/oom_observer.pickle.gz", "oom");
     let short: Vec<(&str, Option<u64>)> = oom
         .simulated
@@ -159,8 +159,8 @@ fn a_failed_allocation_is_told_what_is_missing() {
     let sentence = "326.0 MiB are missing as configured (simulated).";
     assert!(oom.text.contains(sentence), "{}", oom.text);
     assert_eq!(
-        plain(&headline),
-        "Out of memory in backward of step 2: 393.0 MiB asked, 326.0 MiB short (gpt.py:44 forward)"
+        plain(&title),
+        "Out of memory in backward of step 2 at gpt.py:44 forward: 326 MiB short"
     );
     let line = "at LogSoftmaxBackward0 (backward of gpt.py:44 forward).";
     assert!(oom.text.contains(line), "{}", oom.text);

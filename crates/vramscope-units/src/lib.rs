@@ -66,6 +66,11 @@ impl Bytes {
     pub fn parts(self) -> (String, &'static str) {
         text::bytes(self.0)
     }
+
+    /// The text of a title, with three significant digits: `49.1 MiB`, `329 MiB`.
+    pub fn brief(self) -> String {
+        text::brief_bytes(self.0)
+    }
 }
 
 impl fmt::Display for Bytes {

@@ -70,6 +70,17 @@ pub(crate) fn bytes(n: u64) -> (String, &'static str) {
     (decimal(n, scale(unit), decimals), UNITS[unit])
 }
 
+/// The number and the unit, with three significant digits.
+pub(crate) fn brief_bytes(n: u64) -> String {
+    let unit = byte_unit(n);
+    let decimals = match unit {
+        0 => 0,
+        _ if reaches(n, scale(unit), 99_950) => 0,
+        _ => 1 + usize::from(!reaches(n, scale(unit), 9_995)),
+    };
+    format!("{} {}", decimal(n, scale(unit), decimals), UNITS[unit])
+}
+
 pub(crate) fn duration(us: i64) -> String {
     let (sign, n) = (if us < 0 { "-" } else { "" }, us.unsigned_abs());
     let (value, unit) = match n {

@@ -10,6 +10,10 @@ use vramscope_snapshot::StackId;
 use vramscope_trace::group_by_key;
 use vramscope_units::Bytes;
 
+/// The share of the reserved memory, in percent, from which a finding that ends no run has the
+/// first words. Below it the peak has them.
+const LEAD_PERCENT: u64 = 20;
+
 /// One finding: what was found, how much it matters, the evidence, and the facts of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found<F> {
@@ -36,6 +40,9 @@ pub struct Common {
     pub device: u32,
     /// How much it matters.
     pub severity: Severity,
+    /// Whether it can have the first words of an answer, unless its severity is low: it ends the
+    /// run, grows, or costs [`LEAD_PERCENT`] of the reserved memory.
+    pub leads: bool,
     /// Bytes that the finding is about.
     pub bytes: u64,
     /// The training step of the finding, from 0; `None` if it is about several or none.
@@ -101,6 +108,15 @@ impl Evidence<'_> {
             id: FindingId { kind, device, what: what.to_string() },
             device,
             severity: Severity::of(kind, cost, self.trace.reserved_band.peak),
+            leads: match kind {
+                FindingKind::Oom | FindingKind::Growth | FindingKind::Cycle => true,
+                // It costs time.
+                FindingKind::Churn => false,
+                _ => {
+                    let reserved = self.trace.reserved_band.peak.max(0).unsigned_abs();
+                    cost.saturating_mul(100) >= reserved.saturating_mul(LEAD_PERCENT)
+                }
+            },
             bytes,
             step: None,
             phase: None,

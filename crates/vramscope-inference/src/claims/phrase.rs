@@ -22,8 +22,6 @@ pub struct Phrase {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentence {
     parts: Vec<Phrase>,
-    /// Whether it begins with a call site, which keeps its letters.
-    begins_with_site: bool,
 }
 
 impl Sentence {
@@ -47,8 +45,7 @@ impl Sentence {
 
     /// Appends a call site. With a frame it filters.
     #[must_use]
-    pub fn site(mut self, label: impl Display, filter: Option<String>) -> Self {
-        self.begins_with_site |= self.parts.is_empty();
+    pub fn site(self, label: impl Display, filter: Option<String>) -> Self {
         self.filter(label, filter)
     }
 
@@ -61,26 +58,12 @@ impl Sentence {
     /// Appends another sentence.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let begins_with_site = match self.parts[..] {
-            [] => other.begins_with_site,
-            _ => self.begins_with_site,
-        };
-        Self { begins_with_site, ..other.parts.into_iter().fold(self, Self::with) }
+        other.parts.into_iter().fold(self, Self::with)
     }
 
     /// The words.
     pub fn plain(&self) -> String {
         plain(&self.parts)
-    }
-
-    /// Whether it begins with a call site.
-    pub fn begins_with_site(&self) -> bool {
-        self.begins_with_site
-    }
-
-    /// The words where they go on after others: the first letter is small, but that of a call site.
-    pub fn going_on(&self) -> String {
-        if self.begins_with_site { self.plain() } else { lower_first(&self.plain()) }
     }
 
     /// The parts.
@@ -104,8 +87,13 @@ pub fn plain(sentence: &[Phrase]) -> String {
     sentence.iter().map(|phrase| phrase.text.as_str()).collect()
 }
 
-/// Words that begin with no name, where they go on after others.
+/// Words where they go on after others. A name with other capitals keeps its first letter:
+/// `PyTorch`, `KV`, `NCCL's`.
 pub fn lower_first(text: &str) -> String {
+    let mut word = text.chars().skip(1).take_while(char::is_ascii_alphabetic);
+    if word.any(|letter| letter.is_ascii_uppercase()) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
@@ -126,12 +114,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_go_on_and_call_sites_stay() {
-        assert_eq!(Sentence::new("Out of memory: 1").going_on(), "out of memory: 1");
-        assert_eq!(Sentence::new("49 MiB more").going_on(), "49 MiB more");
-        let site = Sentence::default().site("Train.py:40 main", None);
-        assert_eq!(site.clone().text(" keeps it").going_on(), "Train.py:40 main keeps it");
-        assert_eq!(Sentence::default().and(site).going_on(), "Train.py:40 main");
+    fn names_keep_their_letters() {
+        assert_eq!(lower_first("Out of memory at Net.py:3"), "out of memory at Net.py:3");
+        assert_eq!(lower_first("PyTorch keeps it"), "PyTorch keeps it");
+        assert_eq!(lower_first("KV cache kept"), "KV cache kept");
+        assert_eq!(lower_first("49 MiB more"), "49 MiB more");
     }
 
     #[test]

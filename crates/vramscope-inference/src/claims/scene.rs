@@ -30,7 +30,7 @@ pub struct Scene<'a> {
 /// The words of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// The finding in a few words: subject and number.
+    /// The finding in a few words: cause, place, amount. It begins with a capital letter.
     pub title: Sentence,
     /// Subject, numbers and cause, in sentences.
     pub text: String,
@@ -203,6 +203,18 @@ impl Scene<'_> {
     pub(super) fn own_spot(&self) -> Option<Spot> {
         let frame = self.finding.stack().and_then(|stack| self.frame_of(stack))?;
         Some(Spot { frame, note: String::new(), what: SpotWhat::Text(self.blocks_text()) })
+    }
+
+    /// ` at gpt.py:44 forward`: the line that a finding is about, in its title. Empty without one.
+    pub(super) fn at(&self, spot: Option<&Spot>) -> Sentence {
+        let at = |spot: &Spot| Sentence::new(" at ").and(self.frame_noun(spot.frame));
+        spot.map(at).unwrap_or_default()
+    }
+
+    /// A title: `Leak at gpt.py:44 forward: 49.1 MiB`. The amount leads to the first event.
+    pub(super) fn titled(&self, cause: &str, spot: Option<&Spot>, amount: Bytes) -> Sentence {
+        let title = Sentence::new(cause).and(self.at(spot)).text(": ");
+        title.event(amount.brief(), self.first_event())
     }
 
     /// The number of blocks, if there are several.

@@ -1,23 +1,13 @@
 //! Words that several claims share.
 
-use super::phrase::{Sentence, site_filter};
+use super::phrase::Sentence;
 use crate::category::Category;
-use crate::evidence::ranks::CallSite;
 use vramscope_snapshot::PoolId;
 use vramscope_trace::NO_STACK;
 use vramscope_units::{Bytes, grouped};
 
 /// The setting that lets free pieces of one segment grow together. Shown where it is off.
 pub(crate) const EXPANDABLE: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
-
-/// The sentence of a finding: its title, with the line that it is about: `49.12 MiB more stay live
-/// every step: 589.5 MiB after 12 (train.py:31 step)`.
-pub fn headline(title: Sentence, site: Option<&CallSite>) -> Sentence {
-    match site {
-        Some(site) => title.text(" (").filter(&site.name, site_filter(site)).text(")"),
-        None => title,
-    }
-}
 
 /// ` in backward of step 2`; empty if neither is known.
 pub fn place_words(phase: Option<&str>, step: Option<u32>) -> Sentence {
@@ -51,6 +41,16 @@ pub(crate) fn times(count: usize) -> String {
 /// The share of a part, in percent.
 pub(crate) fn percent(part: Bytes, whole: Bytes) -> u64 {
     part.0.saturating_mul(100) / whole.0.max(1)
+}
+
+/// A range in a title: `49.1 MiB`, or `49.1 to 67.6 MiB`.
+pub(crate) fn brief_range(least: Bytes, most: Bytes) -> String {
+    let [from, to] = [least, most].map(Bytes::brief);
+    match (from.split_once(' '), to.split_once(' ')) {
+        _ if from == to => to,
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {to}"),
+        _ => format!("{from} to {to}"),
+    }
 }
 
 /// A ratio with one decimal: `2.0`.

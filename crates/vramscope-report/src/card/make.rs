@@ -11,7 +11,6 @@ use crate::frames::{owned_frames, row_site, site};
 use crate::loaded_file::SnapshotEntry;
 use crate::peak::{BandKind, RowKey, block_key, row_key};
 use crate::phases::step_words;
-use crate::plain;
 use crate::segments::states;
 use crate::shares::by_category;
 use crate::summary::{BandSummary, ooms};
@@ -59,11 +58,10 @@ impl Card {
         let is_main = entry.default_trace().is_some_and(|main| std::ptr::eq(main, trace));
         let blind_spots = if is_main { blind::of_device(target, budget).await } else { Vec::new() };
         let entries = of_device(target);
-        let finding = |FindingEntry { record, headline, title, .. }: &FindingEntry| CardFinding {
+        let finding = |FindingEntry { record, leads, .. }: &FindingEntry| CardFinding {
             record: record.brief(),
-            headline: plain(headline),
             place: record.place(step_words(target)[0]),
-            begins_with_site: title.begins_with_site(),
+            leads: *leads,
         };
         Self {
             path: target.path.to_owned(),

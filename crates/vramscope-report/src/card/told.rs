@@ -6,10 +6,10 @@ use crate::lines::{HoldingLine, holding_lines};
 use crate::peak::BandKind;
 use crate::phases::{self, Place};
 use crate::target::{Target, slot_of};
-use crate::verdict::{MemoryBar, part_name, peak_place, verdict};
+use crate::verdict::{MemoryBar, PeakWords, memory, part_name, peak_place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use vramscope_inference::{BlindSpot, FindingKind, StepPhase};
+use vramscope_inference::{BlindSpot, FindingKind, Sentence, StepPhase};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
@@ -59,10 +59,11 @@ impl Told {
     pub(super) async fn new(target: Target<'_>, card: &Card, budget: &mut Budget) -> Self {
         let slot = slot_of(target.trace().requested_band.peak_event);
         let at = phases::place(target, slot, budget).await;
-        let worst = card.findings.iter().map(|of| &of.record).min_by_key(|of| of.weight());
+        let leading = card.findings.iter().filter(|of| of.leads).map(|of| &of.record);
+        let worst = leading.min_by_key(|of| of.weight());
         let failure = match worst {
             Some(record) if record.kind == FindingKind::Oom => {
-                let memory = verdict(target, budget).await.memory;
+                let memory = memory(target, budget).await;
                 let slot = (memory.event + 1).max(0) as u32;
                 Some(FailureMemory::of(&memory, holding_lines(target, slot, budget).await))
             }
@@ -81,10 +82,22 @@ impl Told {
 
 /// The place of a card's peak in words.
 pub(crate) fn peak_words(at: &Place, card: &Card) -> String {
-    let is_state =
-        |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory { .. } | BlindSpot::StateOnly);
-    let event = card.band(BandKind::Requested).peak_event.0;
-    peak_place(at, event, card.blind_spots.iter().any(is_state)).plain()
+    peak_place(at, card.band(BandKind::Requested).peak_event.0).plain()
+}
+
+impl Card {
+    /// What is said of its peak. `place` is that of the peak in words.
+    pub(crate) fn peak_words<'a>(&self, place: &str, lines: &'a [HoldingLine]) -> PeakWords<'a> {
+        let is_end =
+            |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory { .. } | BlindSpot::StateOnly);
+        PeakWords {
+            place: Sentence::new(place),
+            is_end: self.blind_spots.iter().any(is_end),
+            categories: self.categories.iter().map(|of| (of.category, of.bytes.0)).collect(),
+            lines,
+            event: u32::try_from(self.band(BandKind::Requested).peak_event.0).ok(),
+        }
+    }
 }
 
 /// The phase with a name.

@@ -313,8 +313,8 @@ mod tests {
         FindingEntry {
             record,
             owner: String::new(),
-            title: vramscope_inference::Sentence::default(),
-            headline: Vec::new(),
+            title: Vec::new(),
+            leads: true,
             advice: String::new(),
             other_moments: 0,
             frames: Vec::new(),
@@ -349,6 +349,7 @@ mod tests {
             step: Some(u32::MAX),
             phase: Some("optimizer"),
             place: String::new(),
+            is_end: false,
             categories: Category::ALL.iter().map(|c| (c.name(), Bytes(u64::MAX))).collect(),
             lines: lines(text, list),
         };

@@ -3,12 +3,9 @@
 use super::{Diagnosed, Peak};
 use crate::card::{Card, FailureMemory, MAX_BYTES, peak_words};
 use crate::findings::{BlindSpotRecord, of_card};
-use crate::peak::BandKind;
 use crate::phases::Place;
-use crate::verdict::peak_sentence;
 use std::fmt::Write as _;
-use vramscope_inference::Sentence;
-use vramscope_inference::{Severity, StepPhase};
+use vramscope_inference::StepPhase;
 use vramscope_units::{Bytes, grouped};
 
 impl Diagnosed {
@@ -32,13 +29,11 @@ impl Diagnosed {
                 lines: Vec::new(),
             },
         };
-        let notable = card.findings.iter().filter(|of| of.record.severity != Severity::Low);
-        let worst = notable.min_by_key(|of| of.record.weight());
-        let event = u32::try_from(card.band(BandKind::Requested).peak_event.0).ok();
-        let categories = card.categories.iter().map(|of| (of.category, of.bytes.0)).collect();
+        let leading = card.findings.iter().filter(|of| of.leads);
+        let worst = leading.min_by_key(|of| of.record.weight());
         let headline = match worst {
-            Some(worst) => worst.headline.clone(),
-            None => peak_sentence(Sentence::new(&peak.text), categories, event).plain(),
+            Some(worst) => worst.record.title.clone(),
+            None => card.peak_words(&peak.text, &peak.lines).sentence().plain(),
         };
         let (severity, finding) =
             worst.map(|worst| (worst.record.severity, worst.record.id.clone())).unzip();

@@ -8,13 +8,13 @@ use crate::lines::HoldingLine;
 use crate::moments::{MIN_GROWTH, Process};
 use crate::proof::{Proof, ProofForm};
 use crate::target::Target;
-use crate::text::{category as category_label, file_name};
-use crate::verdict::{MemoryBar, verdict};
+use crate::text::file_name;
+use crate::verdict::{MemoryBar, PeakWords, verdict};
 use crate::what_if::Outcome;
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Category, Cost, Covers, FindingId, FindingKind, Lever, LeverBasis, Severity, is_detail,
-    lower_first, plain,
+    Category, Cost, Covers, FindingId, FindingKind, Lever, LeverBasis, Sentence, Severity,
+    is_detail, lower_first, plain,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
@@ -52,11 +52,12 @@ impl Answer {
                 None if files > 1 => format!(" in {}", file_name(&peak.path)),
                 None => String::new(),
             };
-            let is_end = ["state_only", "no_history"].into_iter().any(|kind| has(diagnosis, kind));
-            let words = if is_end && files < 2 {
-                format!("{} in use at the end (a snapshot without history)", peak.bytes)
-            } else {
-                format!("peak {}{}{of}{}", peak.bytes, peak.place, most(peak))
+            let place = Sentence::new(format_args!("{of}{}", peak.place));
+            let words = match findings.first() {
+                Some(first) if first.leads => {
+                    format!("Peak {}{}", peak.bytes.brief(), place.plain())
+                }
+                _ => peak.words(place).sentence().plain(),
             };
             // Of a run the headline names the line.
             let shown =
@@ -66,7 +67,7 @@ impl Answer {
         let is_empty = diagnosis.peak.is_none() && diagnosis.dry.is_none();
         Self {
             dry: diagnosis.dry.as_ref().map(|dry| dry.text.clone()),
-            empty: is_empty.then(|| empty(paths)),
+            empty: is_empty.then(|| empty(paths).to_owned()),
             findings,
             omitted: diagnosis.omitted.unwrap_or(0),
             processes: processes(&diagnosis.processes, has_details),
@@ -81,7 +82,8 @@ impl Answer {
     /// What is said about one device. Findings must be derived before.
     pub async fn of_device(target: Target<'_>, budget: &mut Budget) -> Self {
         let verdict = verdict(target, budget).await;
-        let entries = of_device(target);
+        let mut entries = of_device(target);
+        entries.sort_by_key(FindingEntry::weight);
         let mut findings = said(&entries, &[], false);
         for one in &mut findings {
             one.file.clear();
@@ -150,32 +152,28 @@ impl Answer {
     }
 }
 
-/// Whether something of this kind could not be looked for.
-fn has(diagnosis: &Diagnosis, kind: &str) -> bool {
-    diagnosis.blind_spots.iter().any(|spot| spot.kind == kind)
+/// What is said of files without memory.
+fn empty(paths: &[String]) -> &'static str {
+    match paths {
+        [_] => "This snapshot is empty: recording was off, or nothing ran on a GPU",
+        _ => "These snapshots are empty: recording was off, or nothing ran on a GPU",
+    }
 }
 
-/// `no memory was allocated in a.pickle`.
-fn empty(paths: &[String]) -> String {
-    let of = match paths {
-        [path] => file_name(path.trim_end_matches(['/', '\\'])).to_owned(),
-        paths => format!("{} paths", paths.len()),
-    };
-    format!("no memory was allocated in {of}")
-}
-
-/// `: 52 % activations, most at modeling_qwen2.py:59 forward`; empty without bytes.
-fn most(peak: &PeakSummary) -> String {
-    let largest = peak.categories.iter().max_by_key(|(_, bytes)| **bytes);
-    let Some((&name, bytes)) = largest.filter(|(_, bytes)| bytes.0 > 0) else {
-        return String::new();
-    };
-    let category = Category::ALL.into_iter().find(|of| of.name() == name);
-    let label = category.map_or(name, category_label);
-    let percent = u128::from(bytes.0) * 100 / u128::from(peak.bytes.0.max(1));
-    let line = peak.lines.iter().find(|line| Some(line.category) == category);
-    let line = line.map_or_else(String::new, |line| format!(", most at {}", line.site));
-    format!(": {percent} % {label}{line}")
+impl PeakSummary {
+    /// What is said of it, at this place.
+    fn words(&self, place: Sentence) -> PeakWords<'_> {
+        let bytes = |category: Category| {
+            Some((category, self.categories.get(category.name()).map(|bytes| bytes.0)?))
+        };
+        PeakWords {
+            place,
+            is_end: self.is_end,
+            categories: Category::ALL.into_iter().filter_map(bytes).collect(),
+            lines: &self.lines,
+            event: u32::try_from(self.event).ok(),
+        }
+    }
 }
 
 /// One finding.
@@ -211,7 +209,8 @@ fn diagnostic(entry: &FindingEntry, levers: &[Lever], has_details: bool) -> Diag
         id: Some(record.id.clone()),
         level: record.severity.into(),
         kind: record.kind.name(),
-        headline: headline(entry),
+        headline: entry.headline(),
+        leads: entry.leads,
         site: place.map(|place| place.site.clone()).unwrap_or_default(),
         note: place.map(|place| place.note.clone()).unwrap_or_default(),
         file: format!("{}{event}{moments}", file_name(&record.path)),
@@ -240,11 +239,6 @@ fn held_by(record: &FindingRecord) -> Vec<(FactLabel, String)> {
         (label, text)
     };
     record.holders.iter().map(line).collect()
-}
-
-/// The title after the word of its kind. The file's name stands at the place.
-fn headline(entry: &FindingEntry) -> String {
-    format!("{}{}", entry.owner, entry.title.going_on())
 }
 
 /// The values of each step or rank as a row of bars.

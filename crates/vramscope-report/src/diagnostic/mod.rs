@@ -45,7 +45,7 @@ impl From<Severity> for Level {
 pub struct Answer {
     /// The dry run in a line: the first words.
     pub dry: Option<String>,
-    /// `no memory was allocated in a.pickle`; `None` if some was.
+    /// What is said of files without memory; `None` if some was allocated.
     pub empty: Option<String>,
     /// The findings, the worst first.
     pub findings: Vec<Diagnostic>,
@@ -66,9 +66,9 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The worst finding, if it is above low: it has the first words.
+    /// The finding that has the first words; `None` if the peak has them.
     pub fn main(&self) -> Option<&Diagnostic> {
-        self.findings.first().filter(|one| one.level != Level::Note)
+        self.findings.first().filter(|one| one.leads)
     }
 }
 
@@ -81,8 +81,10 @@ pub struct Diagnostic {
     pub level: Level,
     /// The kind: `oom`.
     pub kind: &'static str,
-    /// What is wrong, in at most 16 words.
+    /// The cause, its place and the amount. It begins with a capital letter.
     pub headline: String,
+    /// Whether it can have the first words of an answer.
+    pub leads: bool,
     /// The line: `gpt.py:44 forward`. Empty without one.
     pub site: String,
     /// How it relates: `in its backward`. Empty if it is the line itself.

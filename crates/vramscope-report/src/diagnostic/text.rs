@@ -85,7 +85,7 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.push(vec![(Paint::Faint, "help: ".to_owned()), (Paint::Plain, shown(help))]);
     }
     for note in &answer.notes {
-        lines.wrapped(Paint::Faint, "note: ", &going_on(note), 6);
+        lines.wrapped(Paint::Faint, "note: ", &lower_first(note), 6);
     }
     lines.all
 }
@@ -188,7 +188,8 @@ impl Lines {
     fn finding(&mut self, one: &Diagnostic) {
         let label = format!("{}[{}]", one.level.name(), one.kind);
         let mut headline = Lines { width: self.width, all: Vec::new() };
-        headline.wrapped(Paint::Strong, &format!("{label}: "), &one.headline, 4);
+        let words = lower_first(&one.headline);
+        headline.wrapped(Paint::Strong, &format!("{label}: "), &words, 4);
         for (i, mut line) in headline.all.into_iter().enumerate() {
             if i == 0 {
                 line[0] = (Paint::Level(one.level), label.clone());
@@ -444,16 +445,6 @@ impl Lines {
             }
             self.push(spans);
         }
-    }
-}
-
-/// A note after its label. A name with other capitals keeps its first letter: `PyTorch`, `NCCL's`.
-fn going_on(note: &str) -> String {
-    let mut letters = note.chars().skip(1).take_while(char::is_ascii_alphabetic);
-    if letters.any(|letter| letter.is_ascii_uppercase()) {
-        note.to_owned()
-    } else {
-        lower_first(note)
     }
 }
 

@@ -4,6 +4,7 @@ use super::record::{Advice, Bar, CauseKind, CauseVerdict, Explained, FigureName,
 use crate::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FigureRow, Level, LeverRow};
 use crate::text::ranges;
 use std::fmt::Write as _;
+use vramscope_inference::capitalized;
 use vramscope_units::grouped;
 
 /// Messages after the first that are shown.
@@ -77,7 +78,8 @@ fn headline(message: &Message) -> Diagnostic {
         id: None,
         level: Level::Error,
         kind: "oom",
-        headline: message.headline.clone(),
+        headline: capitalized(&message.headline),
+        leads: true,
         site: place(message),
         note: String::new(),
         file: String::new(),

@@ -5,7 +5,7 @@ use crate::frames::FrameRecord;
 use crate::shapes::BlockShapes;
 use crate::target::Target;
 use crate::text::label_of;
-use vramscope_inference::{CallSite, Spot, SpotWhat};
+use vramscope_inference::{Spot, SpotWhat};
 use vramscope_trace::Block;
 use vramscope_units::{Bytes, grouped};
 
@@ -23,11 +23,6 @@ impl FindingPlace {
             source: None,
             what: String::new(),
         }
-    }
-
-    /// The call site, which is a frame.
-    pub(super) fn call_site(&self) -> CallSite {
-        CallSite { name: self.site.clone(), has_frame: true }
     }
 }
 

@@ -3,11 +3,13 @@
 use super::{Held, Holder, HolderKind, alike, words};
 use crate::Target;
 use crate::sidecar::holders::{By, Holders, Link};
+use crate::target::slot_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use vramscope_inference::capitalized;
 use vramscope_inference::{About, Category, Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
+use vramscope_trace::is_python;
 use vramscope_units::{Blocks, Bytes};
 
 /// The most holders of a finding.
@@ -105,8 +107,18 @@ fn of_stacks(target: Target<'_>, holders: &Holders, held: &Held, finding: &Findi
         _ => MAX_HOLDERS,
     };
     groups.retain(|(_, members)| sum(members).saturating_mul(MIN_SHARE) >= whole);
+    let is_growth = matches!(finding.kind(), FindingKind::Growth | FindingKind::Cycle);
+    let peak = slot_of(target.trace().requested_band.peak_event);
     let told = |(kind, members): (HolderKind, Vec<Member>)| {
-        together(holders, kind, &members, finding.bytes)
+        let mut told = together(holders, kind, &members, finding.bytes);
+        // The holders are known of the end. At the peak another object may have held the memory.
+        let at_peak =
+            |member: &&Member| target.trace().blocks[member.index as usize].is_live_at(peak);
+        let of_peak: u64 = members.iter().filter(at_peak).map(|member| member.bytes).sum();
+        if !is_growth && of_peak.saturating_mul(2) < sum(&members) {
+            told.holder.text.push_str(", at the end");
+        }
+        told
     };
     groups.into_iter().take(most).map(told).collect()
 }
@@ -307,13 +319,19 @@ fn drops_at(
         }
     }
     let live = trace.requested.at(slot);
+    let is_argument = |row: u32| {
+        let members: Vec<Member> = of_row(holders, &all, row).copied().collect();
+        let links = &holders.drops[row as usize].links;
+        links.iter().all(|&link| is_argument(target, holders.link(link), slot, &members))
+    };
     let is_large = |&row: &u32| {
         let (bytes, model) = sums[row as usize];
         holders.drops[row as usize].links.iter().any(|&link| is_container(holders.link(link)))
             && model.saturating_mul(MIN_SHARE) < bytes
             && bytes.saturating_mul(MIN_OOM_SHARE) >= live.max(1)
     };
-    let mut rows: Vec<u32> = (0..holders.drops.len() as u32).filter(is_large).collect();
+    let rows = (0..holders.drops.len() as u32).filter(is_large);
+    let mut rows: Vec<u32> = rows.filter(|&row| !is_argument(row)).collect();
     // Of rows that free the same, the innermost names what to drop.
     rows.sort_by_key(|&row| {
         (Reverse(sums[row as usize].0), holders.drops[row as usize].bytes, row)
@@ -329,6 +347,33 @@ fn drops_at(
         }
     }
     (all, told)
+}
+
+/// Whether a link is a local variable of a function that the request at a slot runs in, and most of
+/// these blocks were made outside of it. It has them from its caller, so it cannot drop them.
+fn is_argument(target: Target<'_>, link: &Link, slot: u32, members: &[Member]) -> bool {
+    let (By::Local, Some(function), Some(file)) = (link.by, &link.function, &link.file) else {
+        return false;
+    };
+    let snapshot = target.snapshot();
+    let runs = |stack: StackId| {
+        snapshot.stack(stack).any(|frame| {
+            // Recorders write qualified names: `Decoder.forward`.
+            let name = snapshot.text(frame.name);
+            let rest = function.strip_suffix(&*name);
+            rest.is_some_and(|of| of.is_empty() || of.ends_with('.'))
+                && *snapshot.text(frame.file) == **file
+        })
+    };
+    let row = target.trace().device.events.start + slot.saturating_sub(1);
+    let has_python =
+        |stack: StackId| snapshot.stack(stack).any(|frame| is_python(&snapshot.text(frame.file)));
+    let is_outside = |member: &&Member| {
+        let stack = target.trace().blocks[member.index as usize].stack;
+        has_python(stack) && !runs(stack)
+    };
+    let outside: u64 = members.iter().filter(is_outside).map(|member| member.bytes).sum();
+    runs(snapshot.events.stack(row)) && outside.saturating_mul(2) > sum(members)
 }
 
 /// Whether a reference leads to more than one tensor. A single one may be what the failed line

@@ -68,7 +68,7 @@ fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
 
 /// The parts of a row that need no tables of the file.
 pub(super) fn without_tables(finding: FindingEntry) -> FindingRow {
-    let FindingEntry { mut record, headline, frames, .. } = finding;
+    let FindingEntry { mut record, title: headline, frames, .. } = finding;
     let view = FindingView {
         label: record.kind.label().to_owned(),
         headline,

@@ -131,10 +131,10 @@ impl Rank {
 
 /// A finding of an index as the page shows it, without parts that need the file's tables.
 pub(super) fn row(finding: &CardFinding) -> FindingRow {
-    let CardFinding { record, headline, place, .. } = finding;
+    let CardFinding { record, place, .. } = finding;
     let view = FindingView {
         label: record.kind.label().to_owned(),
-        headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
+        headline: vec![Phrase { text: record.title.clone(), ..Phrase::default() }],
         place: place.clone(),
         terms: record.filters(),
         ..FindingView::default()

@@ -11,7 +11,7 @@ use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, diagnose, diagnosed, diagnosed_with_levers,
 };
 use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, LeverRow, LineRow};
-use vramscope_report::verdict::{self, MemoryPart, verdict};
+use vramscope_report::verdict::{self, MemoryPart};
 use vramscope_report::what_if::calibration_text;
 use vramscope_report::{FindingKind, Lever, Quantity, Target};
 use vramscope_trace::slicing::Budget;
@@ -32,7 +32,7 @@ pub(crate) async fn summary(at: Target<'_>, is_simulated: bool, budget: &mut Bud
     let views: Vec<(FindingId, FindingView)> =
         rows.into_iter().map(|row| (row.record.id, row.view)).collect();
     let answer = Answer::new(&diagnosis, &[at.path.to_owned()], false);
-    let memory = verdict(at, budget).await.memory;
+    let memory = verdict::memory(at, budget).await;
     let model = at.entry.what_if(at.index).filter(|_| is_simulated);
     let view = SummaryView {
         bar: bar(&memory, at.trace().device.kind.noun()),
@@ -72,7 +72,7 @@ fn words(
         Some(SaidFinding {
             severity: entry.record.severity,
             id,
-            headline: capitalized(&one.headline),
+            headline: one.headline.clone(),
             place: one.place(),
             facts: one.facts.iter().map(|of| [of.label.name().to_owned(), fact(of)]).collect(),
             looks: one.looks.iter().map(look).collect(),
@@ -87,12 +87,11 @@ fn words(
     let dry = answer.dry.as_deref().map(sentence);
     let (headline, lines) = match (main, &answer.peak) {
         (Some(main), _) => {
-            (capitalized(&main.headline), main_lines(main).into_iter().chain(dry).collect())
+            (main.headline.clone(), main_lines(main).into_iter().chain(dry).collect())
         }
-        (None, Some((words, bar))) => (
-            capitalized(words),
-            bar.lines.iter().take(MAX_LINES).map(holding_line).chain(dry).collect(),
-        ),
+        (None, Some((words, bar))) => {
+            (words.clone(), bar.lines.iter().take(MAX_LINES).map(holding_line).chain(dry).collect())
+        }
         (None, None) => {
             let empty = answer.empty.as_deref().or(answer.dry.as_deref());
             (empty.map(capitalized).unwrap_or_default(), Vec::new())

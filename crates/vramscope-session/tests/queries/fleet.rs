@@ -261,12 +261,8 @@ fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
         simulated: Vec::new(),
         proof: None,
     };
-    let growth = |bytes: u64| CardFinding {
-        record: record(bytes),
-        headline: String::new(),
-        place: String::new(),
-        begins_with_site: false,
-    };
+    let growth =
+        |bytes: u64| CardFinding { record: record(bytes), place: String::new(), leads: true };
     let mut cards = job();
     cards[3].findings.push(growth(900 * MIB));
     cards[64 + 5].findings.push(growth(300 * MIB));

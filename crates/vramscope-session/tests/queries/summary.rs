@@ -2,12 +2,11 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
-use vramscope_inference::capitalized;
 use vramscope_report::diagnose::{
     Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_levers,
 };
 use vramscope_report::diagnostic::Answer as Said;
-use vramscope_report::verdict::{MemoryBar as Memory, verdict};
+use vramscope_report::verdict::{MemoryBar as Memory, memory};
 use vramscope_report::{FindingKind, LoadedFile};
 use vramscope_session::messages::views::{Answer, MemoryBar, Query, Summary};
 use vramscope_trace::slicing::now;
@@ -32,12 +31,12 @@ fn check(name: &str, summary: &Summary, (diagnosis, said): &(Diagnosis, Said)) {
     let main = said.main();
     let rows = match main {
         Some(main) => {
-            assert_eq!(view.headline, capitalized(&main.headline), "{name}");
+            assert_eq!(view.headline, main.headline, "{name}");
             if main.fixes.is_empty() { &said.levers } else { &main.fixes }
         }
         None => {
             let (words, bar) = said.peak.as_ref().expect("one of both");
-            assert_eq!(view.headline, capitalized(words), "{name}");
+            assert_eq!(view.headline, *words, "{name}");
             let first = bar.lines.first().map(|line| line.site.as_str());
             assert!(
                 view.lines.first().is_some_and(|of| of.contains(first.unwrap_or("-"))),
@@ -54,7 +53,7 @@ fn check(name: &str, summary: &Summary, (diagnosis, said): &(Diagnosis, Said)) {
     let shown: Vec<(String, String)> =
         view.findings.iter().map(|f| (f.headline.clone(), f.place.clone())).collect();
     let printed: Vec<(String, String)> =
-        said.findings.iter().map(|f| (capitalized(&f.headline), f.place())).collect();
+        said.findings.iter().map(|f| (f.headline.clone(), f.place())).collect();
     assert_eq!(shown, printed, "{name}");
 }
 
@@ -83,7 +82,7 @@ fn the_summary_says_what_diagnose_says_of_every_file() {
         let summary = answer!(session, Query::Summary {}, Summary);
         let file = load_file(name);
         check(name, &summary, &diagnosed(&file, false));
-        let memory = now(async |budget| verdict(report_target(&file), budget).await).memory;
+        let memory = now(async |budget| memory(report_target(&file), budget).await);
         match &summary.view.bar {
             Some(bar) => check_bar(name, bar, &memory),
             None => assert_eq!(memory.scale().0, 0, "{name}"),

@@ -6,9 +6,7 @@
 use crate::category::Category;
 use crate::claims::found::{Common, Found, Part, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
-use crate::claims::words::category_noun;
 use crate::evidence::{Cut, Evidence, Materiality, saving};
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, strides};
@@ -98,12 +96,14 @@ fn is_of_ddp(cx: Evidence<'_>, stack: StackId) -> bool {
 }
 
 impl Claim for Buckets {
-    fn words(&self, _scene: &Scene<'_>) -> Words {
+    fn words(&self, scene: &Scene<'_>) -> Words {
         let Self { buckets, gradients, saving } = self;
         Words {
-            title: Sentence::new("Buckets of DistributedDataParallel are a second copy of all ")
-                .and(category_noun(Category::Gradient, "gradients"))
-                .text(format_args!(": {buckets}")),
+            title: scene.titled(
+                "Gradients copied to buckets of DistributedDataParallel",
+                self.spot(scene).as_ref(),
+                *buckets,
+            ),
             text: format!(
                 "DistributedDataParallel keeps buckets of {buckets} through all steps, to reduce \
                  gradients. Beside them the gradients of a step have {gradients}. With gradients \

@@ -174,9 +174,10 @@ impl Claim for CacheTwice {
         let site = scene.main_site();
         let until = until.map_or_else(String::new, |event| format!(", until {event}"));
         Words {
-            title: Sentence::new("The KV cache exists twice at the peak: ")
-                .event(old, scene.first_event())
-                .text(" are old copies"),
+            title: Sentence::new("Old KV cache kept")
+                .and(scene.at(self.spot(scene).as_ref()))
+                .text(" while the new one is made: ")
+                .event(old.brief(), scene.first_event()),
             text: format!(
                 "{site} makes all keys and values again in each of {passes} passes, slightly \
                  larger, while those of the pass before are held{until}. At the peak {old} of old \

@@ -5,7 +5,7 @@ use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};
 use crate::claims::severity::Severity;
-use crate::claims::words::{EXPANDABLE, at_site, capitalized, counted, times};
+use crate::claims::words::{EXPANDABLE, at_site, counted, times};
 use crate::evidence::Evidence;
 use crate::evidence::{Burst, Cause, Returns};
 use crate::steps::Steps;
@@ -247,10 +247,18 @@ impl Claim for SegmentChurn {
             }
         };
         let times = times(self.bursts);
+        let place = scene.at(self.spot(scene).as_ref());
+        let by = match (self.by_allocator, calls_empty_cache) {
+            (true, _) => Sentence::new(" for lack of memory").and(place),
+            (false, true) => Sentence::new(" by empty_cache()").and(place),
+            (false, false) => place,
+        };
         Words {
-            title: Sentence::new(format_args!("Cache emptied {times}: "))
-                .event(self.reserved_again, scene.first_event())
-                .text(" reserved again"),
+            title: Sentence::new("Cache emptied ")
+                .event(&times, scene.first_event())
+                .and(by)
+                .text(if self.bursts == 1 { ": a wait" } else { ": each a wait" })
+                .text(" for the GPU"),
             text: format!(
                 "{subject} {verb} {times}{at}{reason}. That returned {} ({}), and {} were reserved \
                  again. Each return waits for the device: {}.",
@@ -266,10 +274,7 @@ impl Claim for SegmentChurn {
     fn why(&self, _scene: &Scene<'_>) -> String {
         match &self.search {
             Some(_) => "cuDNN tries workspaces for each convolution (cudnn.benchmark)".to_owned(),
-            None => format!(
-                "each return waits for the device: {}",
-                counted(self.bursts, "synchronization")
-            ),
+            None => format!("{} were reserved again", self.reserved_again),
         }
     }
 
@@ -291,15 +296,15 @@ fn search_words(scene: &Scene<'_>, churn: &SegmentChurn, of: &AlgorithmSearch) -
         None => "the search".to_owned(),
     };
     let verb = if steps > 1 { "peak" } else { "peaks" };
+    let cause = Sentence::new("Search of cuDNN for algorithms")
+        .and(scene.at(churn.spot(scene).as_ref()))
+        .text(": ");
     let title = match later {
         Some(later) if later < peak => {
-            Sentence::new(format_args!("{} {verb} at ", capitalized(&searched)))
-                .event(peak, scene.first_event())
-                .text(format_args!(" since cuDNN tries workspaces; later steps need {later}"))
+            let more = Bytes(peak.0 - later.0).brief();
+            cause.event(more, scene.first_event()).text(" above later steps")
         }
-        _ => Sentence::default()
-            .event(churn.returned, scene.first_event())
-            .text(" returned by cuDNN's search for algorithms"),
+        _ => cause.text("cache emptied ").event(times(churn.bursts), scene.first_event()),
     };
     let after = match later {
         Some(later) if later < peak => {

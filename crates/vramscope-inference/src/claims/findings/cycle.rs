@@ -7,7 +7,6 @@
 use crate::category::{Category, Phase};
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::FindingKind;
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};
 use crate::claims::words::counted;
 use crate::evidence::Evidence;
@@ -149,9 +148,9 @@ impl Claim for Cycle {
         let Cycle { collections, largest, freed, steps, at_peak } = self;
         let site = scene.main_site();
         Words {
-            title: Sentence::new("Reference cycles hold up to ")
-                .event(freed, scene.first_event())
-                .text(" of past steps"),
+            title: scene
+                .titled("Reference cycles", self.spot(scene).as_ref(), *freed)
+                .text(" wait for Python's garbage collector"),
             text: format!(
                 "{freed} of {steps} past steps were freed at once at {largest}, in the middle of a \
                  pass ({} in the window). Only Python's garbage collector frees memory like that. \

@@ -2,7 +2,6 @@
 
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Words};
 use crate::claims::words::{capitalized, counted};
 use crate::evidence::{Evidence, Materiality};
@@ -90,7 +89,6 @@ pub(super) async fn dead_at_peak(
 
 impl Claim for DeadAtPeak {
     fn words(&self, scene: &Scene<'_>) -> Words {
-        let first = scene.first_event();
         let site = scene.named_site();
         let blocks = counted(scene.finding.blocks as usize, "block");
         let most =
@@ -128,8 +126,9 @@ impl Claim for DeadAtPeak {
             }
         };
         Words {
-            title: Sentence::new("Memory at the peak is never read again: ")
-                .event(scene.bytes(), first),
+            title: scene
+                .titled("Tensors never read again", self.spot(scene).as_ref(), scene.bytes())
+                .text(" at the peak"),
             text,
             action,
         }

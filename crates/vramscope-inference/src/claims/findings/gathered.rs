@@ -4,7 +4,6 @@
 use crate::category::Phase;
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::passes::Pass;
@@ -154,10 +153,9 @@ impl Claim for Gathered {
         let Self { kept, layers, saving } = self;
         let layers = grouped(*layers as u64);
         Words {
-            title: Sentence::new(format_args!("Gathered weights of {layers} layers stay after "))
-                .filter("forward", "phase:forward".to_owned())
-                .text(": ")
-                .event(kept, scene.first_event()),
+            title: scene
+                .titled("Gathered weights kept after forward", self.spot(scene).as_ref(), *kept)
+                .text(format_args!(" of {layers} layers")),
             text: format!(
                 "Forward gathers the weights of {layers} layers from all ranks and keeps them \
                  until backward: {kept}. Backward gathers nothing again. If each layer frees them \

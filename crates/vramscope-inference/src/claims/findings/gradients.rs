@@ -7,13 +7,13 @@ use crate::category::{Category, Phase, PhaseSpan};
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
-use crate::claims::scene::{Claim, Scene, Spot, Words};
-use crate::claims::words::category_noun;
+use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
 use crate::evidence::Evidence;
 use crate::evidence::{Cut, saving};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
-use vramscope_snapshot::StackId;
+use vramscope_snapshot::{Frame, StackId};
+use vramscope_trace::Block;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, grouped};
 
@@ -37,6 +37,8 @@ pub struct GradientsHeld {
     /// Whether they are of parameters that no optimizer updates: `zero_grad` replaces the others,
     /// and no optimizer state has their sizes.
     pub is_frozen: bool,
+    /// The line of the program that calls the optimizer's `step()`; `None` if no call stack has it.
+    pub step_at: Option<Frame>,
 }
 
 /// A forward pass that follows an update: gradients that are older than `update` and live until
@@ -79,10 +81,12 @@ pub(super) async fn gradients_held(
     let mut events: Vec<u32> = Vec::new();
     // The sizes of gradients that are replaced, and of optimizer state.
     let (mut replaced, mut states) = (FxHashSet::default(), FxHashMap::default());
+    let mut step_at = None;
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             let category = cx.categories.get(i).category;
+            step_at = step_at.or_else(|| calls_step(cx, block));
             if category == Category::OptimizerState {
                 *states.entry(block.bytes.0).or_insert(0usize) += 1;
             }
@@ -129,6 +133,7 @@ pub(super) async fn gradients_held(
         at_peak: Bytes(bytes_at_peak),
         saving: Bytes(cost),
         is_frozen: is_frozen(cx, &all, &replaced, &states),
+        step_at,
     };
     let bytes = if cost > 0 { bytes_at_peak } else { through_forward };
     let step = peak.checked_sub(1).filter(|_| cost > 0).and_then(|event| cx.step_at(event));
@@ -143,6 +148,21 @@ pub(super) async fn gradients_held(
         }
         .with(facts),
     )
+}
+
+/// The line of the program that calls `Optimizer.step`, if that allocates the block.
+fn calls_step(cx: Evidence<'_>, block: &Block) -> Option<Frame> {
+    let event = block.alloc_event()?;
+    if block.stack == StackId::EMPTY || cx.phase_at(event.0) != Some(Phase::Optimizer) {
+        return None;
+    }
+    let mut frames = cx.snapshot.stack(block.stack);
+    let is_step = |frame: Frame| {
+        cx.snapshot.text(frame.name) == "step"
+            && cx.snapshot.text(frame.file).contains("torch/optim/")
+    };
+    let line = frames.any(is_step).then(|| cx.program_frame(block.stack)).flatten();
+    line.map(|frame| cx.snapshot.frame(frame))
 }
 
 /// The cuts in lives if gradients are dropped after each update. A gradient that is kept is made
@@ -235,7 +255,9 @@ fn is_shared(cx: Evidence<'_>, stack: StackId) -> bool {
 
 impl Claim for GradientsHeld {
     fn words(&self, scene: &Scene<'_>) -> Words {
-        let GradientsHeld { through_forward, passes, of_passes, at_peak, saving, is_frozen } = self;
+        let GradientsHeld {
+            through_forward, passes, of_passes, at_peak, saving, is_frozen, ..
+        } = self;
         let passes = format!(
             "{} of {} forward passes that follow an update",
             grouped(*passes as u64),
@@ -265,17 +287,16 @@ impl Claim for GradientsHeld {
         } else {
             ("", "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step().")
         };
-        let name = if *is_frozen { "gradients of frozen parameters" } else { "old gradients" };
+        let cause = if *is_frozen { "Gradients of frozen parameters" } else { "Old gradients" };
+        let from = self
+            .step_at
+            .map(|frame| Sentence::new(", from step() at ").and(scene.frame_noun(frame)));
         Words {
-            title: Sentence::new(format_args!("{through_forward} of "))
-                .and(category_noun(Category::Gradient, name))
-                .text(" stay live through ")
+            title: Sentence::new(format_args!("{cause} kept through "))
                 .filter("forward", "phase:forward".to_owned())
-                .text(format_args!(
-                    " in {} of {} steps",
-                    grouped(self.passes as u64),
-                    grouped(self.of_passes as u64)
-                )),
+                .and(from.unwrap_or_default())
+                .text(": ")
+                .event(through_forward.brief(), scene.first_event()),
             text: format!(
                 "Gradients of a finished update stay live through {passes}, up to \
                  {through_forward}. {cost}{why}"
@@ -294,7 +315,8 @@ impl Claim for GradientsHeld {
     }
 
     fn spot(&self, _scene: &Scene<'_>) -> Option<Spot> {
-        None
+        let what = SpotWhat::Text(String::new());
+        Some(Spot { frame: self.step_at?, note: "the optimizer's step()".to_owned(), what })
     }
 
     fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {

@@ -6,7 +6,6 @@
 
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};
 use crate::claims::severity::Severity;
 use crate::claims::words::counted;
@@ -181,6 +180,7 @@ impl Claim for GraphPools {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let at = self.at.map(|frame| format!(" at {}", scene.label(frame)));
         let at = at.unwrap_or_default();
+        let spot = self.spot(scene);
         let workspaces = match self.workspace_streams {
             0 | 1 => String::new(),
             count => format!(
@@ -192,9 +192,9 @@ impl Claim for GraphPools {
         if let Some(growth) = &self.growth {
             let PoolId(a, b) = self.pool;
             return Words {
-                title: Sentence::new("A CUDA graph pool grows to ")
-                    .event(scene.bytes(), scene.first_event())
-                    .text(format_args!(" in {}", counted(growth.captures, "capture"))),
+                title: scene
+                    .titled("Pool of CUDA graphs grows", spot.as_ref(), scene.bytes())
+                    .text(format_args!(" after {}", counted(growth.captures, "capture"))),
                 text: format!(
                     "Pool ({a}, {b}) of CUDA graphs grows with each capture{at}: {} of {} captures \
                      reserve more, usually {}. It never shrinks, holds {} ({} live) of the {} \
@@ -215,7 +215,8 @@ impl Claim for GraphPools {
         }
         let (least, most) = self.range;
         let is_exact = self.one_pool.is_some_and(|one_pool| !one_pool.is_estimate);
-        let shared = format!("{}{}", if is_exact { "" } else { "about " }, self.shared);
+        let about = if is_exact { "" } else { "about " };
+        let shared = format!("{about}{}", self.shared);
         let replayed = self.one_pool.map(|one_pool| match (one_pool.one, one_pool.largest_first) {
             (one, first) if first < one => format!(
                 " That is with the largest captured first; in this order, one pool would hold \
@@ -228,12 +229,13 @@ impl Claim for GraphPools {
             ),
         });
         Words {
-            title: Sentence::default().event(self.reserved, scene.first_event()).text(
-                format_args!(
-                    " in {} of CUDA graphs; one shared pool would hold {shared}",
-                    counted(self.pools, "pool"),
-                ),
-            ),
+            title: scene
+                .titled(
+                    &format!("{} of CUDA graphs", counted(self.pools, "pool")),
+                    spot.as_ref(),
+                    self.reserved,
+                )
+                .text(format_args!(", one shared pool holds {about}{}", self.shared.brief())),
             text: format!(
                 "CUDA graphs captured{at} have {} of their own: {least} to {most} each, {} in all, \
                  of which {} are live. The rest is idle between replays, and serves no other graph \

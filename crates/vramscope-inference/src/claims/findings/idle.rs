@@ -8,7 +8,6 @@
 use crate::category::Category;
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, Words};
 use crate::claims::severity::Severity;
 use crate::evidence::marks::{Mark, Marks};
@@ -238,20 +237,17 @@ impl Claim for Idle {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let Self { bytes, models, last, ran_at, runs_at, failed, saving } = self;
         let (ran, runs) = (scene.label(*ran_at), scene.label(*runs_at));
-        let what = if *models == 1 { "an idle model" } else { "idle models" };
-        let (begin, end) = if *failed {
-            ("Memory ran out beside ", "")
-        } else {
-            ("", " are on the device at the peak")
-        };
+        let what = if *models == 1 { "Idle model" } else { "Idle models" };
         let others = match models {
             1 => String::new(),
             _ => format!(" {models} models are idle."),
         };
         Words {
-            title: Sentence::new(begin)
-                .event(bytes, scene.first_event())
-                .text(format_args!(" of {what}{end}")),
+            title: scene.titled(what, self.spot(scene).as_ref(), *bytes).text(if *failed {
+                " when memory ran out"
+            } else {
+                " at the peak"
+            }),
             text: format!(
                 "The parameters that {} makes were used last at {ran}, until {last}: no line after \
                  it makes results of their widths (estimate). Now {runs} runs another \

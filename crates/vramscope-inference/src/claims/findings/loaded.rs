@@ -3,7 +3,6 @@
 use crate::category::Category;
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Words};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::{Cut, Evidence, Materiality, saving};
@@ -127,8 +126,11 @@ impl Claim for Loaded {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let Self { copies, tensors, saving } = self;
         Words {
-            title: Sentence::new("A loaded checkpoint stays beside the weights that it set: ")
-                .event(copies, scene.first_event()),
+            title: scene.titled(
+                "Checkpoint kept beside the weights that it set, loaded",
+                self.spot(scene).as_ref(),
+                *copies,
+            ),
             text: format!(
                 "{tensors} tensors that were loaded to the device stay: {copies}. The weights \
                  beside them are as large, so load_state_dict() copied them. Without them the \

@@ -7,7 +7,6 @@
 use crate::category::{Category, Phase, PhaseSpan};
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
 use crate::claims::words::{capitalized, counted};
 use crate::evidence::marks::{Mark, Marks};
@@ -348,7 +347,7 @@ fn cuts_of(cx: Evidence<'_>, graph: &Graph) -> Vec<Cut> {
 impl Claim for NoGrad {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let label = |frame| scene.label(frame);
-        let (bytes, first) = (scene.bytes(), scene.first_event());
+        let bytes = scene.bytes();
         let (dropped, called) = (self.dropped_at.map(label), self.called_at.map(label));
         let site = called.clone().or(dropped.clone()).unwrap_or_else(|| scene.main_site());
         let until = self.until.map(|event| format!(" (until {event})")).unwrap_or_default();
@@ -378,12 +377,16 @@ impl Claim for NoGrad {
             (graphs, "Run")
         };
         Words {
-            title: Sentence::new(format_args!(
-                "{} keeps autograd graphs: ",
-                capitalized(evaluation)
-            ))
-            .event(bytes, first)
-            .text(" at the peak that no backward pass uses"),
+            title: scene
+                .titled(
+                    &match self.is_open {
+                        true => "Forward pass with its autograd graph".to_owned(),
+                        false => format!("{} without no_grad", capitalized(evaluation)),
+                    },
+                    self.spot(scene).as_ref(),
+                    bytes,
+                )
+                .text(" of autograd graphs"),
             text: format!(
                 "{graphs}. {} hold {bytes} at the peak.{earlier} Under \
                  torch.no_grad() an inner result lives no longer than its layer.",

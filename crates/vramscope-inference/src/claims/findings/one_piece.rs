@@ -3,7 +3,6 @@
 use crate::category::Phase;
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
 use crate::evidence::marks::Marks;
 use crate::evidence::one_piece::{Piece, one_piece};
@@ -109,9 +108,13 @@ impl Claim for OnePiece {
         let Self { at_peak, percent, blocks, saving, .. } = self;
         let blocks = grouped(u64::from(*blocks));
         Words {
-            title: Sentence::new(format_args!("One checkpointed piece computes all {blocks} "))
-                .text("blocks again at once: ")
-                .event(at_peak, scene.first_event()),
+            title: scene
+                .titled(
+                    &format!("One checkpoint around all {blocks} blocks"),
+                    self.spot(scene).as_ref(),
+                    *at_peak,
+                )
+                .text(" at the peak"),
             text: format!(
                 "One checkpointed piece holds {percent} % of what backward computes again: all \
                  {blocks} blocks of the model, {at_peak} at the peak. So checkpointing saves \

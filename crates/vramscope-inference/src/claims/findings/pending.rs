@@ -3,7 +3,6 @@
 
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Words};
 use crate::claims::words::{at_site, counted};
 use crate::evidence::{Evidence, Materiality};
@@ -125,8 +124,8 @@ impl Claim for PendingFrees {
         let streams = scene.streams(&self.streams);
         let time = self.longest_time.map(|time| format!(", the longest in time {time}"));
         Words {
-            title: Sentence::new("Frees that wait for another stream cost ")
-                .event(cost, scene.first_event())
+            title: scene
+                .titled("Frees delayed by record_stream", self.spot(scene).as_ref(), cost)
                 .text(" at the peak"),
             text: format!(
                 "At the peak of {}, {} ({}) of {} were already freed{at}, but waited until another \

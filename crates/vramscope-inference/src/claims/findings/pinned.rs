@@ -4,7 +4,6 @@
 
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Words};
 use crate::claims::words::{at_site, counted, percent, subject};
 use crate::evidence::{Evidence, Materiality};
@@ -257,15 +256,14 @@ const EMPTY_CACHE: &str = "torch._C._host_emptyCache()";
 impl Claim for Pinned {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let bytes = scene.bytes();
-        let first = scene.first_event();
         let reserved = self.reserved;
         let share = percent(bytes, reserved);
         let blocks = counted(scene.finding.blocks as usize, "block");
         let site = scene.main_site();
         let (title, rest, text, action) = match self.cause {
             PinnedCause::Rounding { requested, size, all_requested } => (
-                "Rounding to powers of two pins ",
-                " more than was requested",
+                "Pinned memory rounded up",
+                " more than asked",
                 format!(
                     "{all_requested} of the pinned host memory that is live at the end were \
                      requested, in {blocks} that take {bytes} more ({share} % of {reserved}). \
@@ -279,8 +277,8 @@ impl Claim for Pinned {
                 ),
             ),
             PinnedCause::Sizes { sizes, smallest, largest, pinned, live } => (
-                "Changing sizes leave ",
-                " of pinned host memory behind",
+                "Pinned memory of outgrown sizes kept",
+                "",
                 format!(
                     "{} pinned {} sizes, from {smallest} to {largest}: {pinned} in all, though its \
                      blocks held at most {live} at once. {blocks} of earlier sizes ({bytes}, \
@@ -297,8 +295,8 @@ impl Claim for Pinned {
                 ),
             ),
             PinnedCause::Unused { events } => (
-                "Freed blocks keep ",
-                " of host memory pinned",
+                "Freed memory kept pinned",
+                "",
                 format!(
                     "{blocks} ({bytes}, {share} % of {reserved}) are free and still pinned at the \
                      end. None was used in the last {} of pinned memory. PyTorch keeps freed \
@@ -312,7 +310,8 @@ impl Claim for Pinned {
                 ),
             ),
         };
-        Words { title: Sentence::new(title).event(bytes, first).text(rest), text, action }
+        let title = scene.titled(title, self.spot(scene).as_ref(), bytes).text(rest);
+        Words { title, text, action }
     }
 
     fn why(&self, _scene: &Scene<'_>) -> String {

@@ -2,7 +2,6 @@
 
 use crate::claims::found::{Common, Found};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, Words};
 use crate::claims::severity::Severity;
 use crate::claims::words::pool;
@@ -184,9 +183,9 @@ impl Claim for StrandedPool {
             None => "since before the window".to_owned(),
         };
         Words {
-            title: Sentence::default()
-                .event(self.free, scene.first_event())
-                .text(format_args!(" free in {name}, out of reach")),
+            title: scene
+                .titled(&format!("Memory of {name} out of reach"), None, self.free)
+                .text(" free"),
             text: format!(
                 "{name} holds {} at the peak of reserved memory ({}). {} of it are free, in pieces \
                  of at most {}. Requests outside of it reserved {} more while {} of it were free \

@@ -4,7 +4,6 @@
 use crate::category::Category;
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
-use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::passes::Pass;
@@ -161,8 +160,11 @@ impl Claim for Table {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let Self { tables, at_peak, largest, read, saving } = self;
         Words {
-            title: Sentence::new("Dense gradients and moments of embedding tables hold ")
-                .event(at_peak, scene.first_event()),
+            title: scene.titled(
+                "Dense gradients and moments of embedding tables",
+                self.spot(scene).as_ref(),
+                *at_peak,
+            ),
             text: format!(
                 "Gradients and moments of the embedding tables ({tables}) hold {at_peak} at the \
                  peak: each is as large as its table. A step reads rows of {read} at most; the \

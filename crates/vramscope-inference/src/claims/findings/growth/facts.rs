@@ -32,6 +32,8 @@ pub struct Growth {
     pub every: usize,
     /// How often it grows: steps, and what follows the last whole one.
     pub steps: usize,
+    /// Whether no step between the first and the last of them is without growth.
+    pub in_a_row: bool,
     /// The mean growth of the steps that grow, spread over [`Growth::every`] steps.
     pub rate: Bytes,
     /// What 1,000 more steps add, at the mean of the steps after warm-up.

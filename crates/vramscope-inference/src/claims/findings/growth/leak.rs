@@ -138,8 +138,9 @@ impl Leak {
         let is_whole = |of: &(usize, u64)| self.every > 1 || of.0 < last.min(steps.whole());
         let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied());
         let steps_of = steps_of.filter(is_whole).collect();
-        let by_step: Vec<u64> =
-            group_by_key(steps_of).into_iter().map(|(_, bytes)| bytes.iter().sum()).collect();
+        let by_step = group_by_key(steps_of);
+        let in_a_row = by_step.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
+        let by_step: Vec<u64> = by_step.into_iter().map(|(_, bytes)| bytes.iter().sum()).collect();
         let grows_by: u64 = by_step.iter().sum();
         let (per_step, total) = match (self.kind, &self.candidates[..]) {
             (GrowthKind::Kept, _) => {
@@ -178,6 +179,7 @@ impl Leak {
             } else {
                 by_step.len()
             },
+            in_a_row,
             per_1000_steps: Bytes(match self.every {
                 1 => grows_by.saturating_mul(1000) / steady.len().max(1) as u64,
                 every => mean.saturating_mul(1000) / every as u64,

@@ -4,7 +4,7 @@ use super::facts::{Growth, GrowthKind};
 use crate::category::Phase;
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Exhibit, Scene, Spot, SpotWhat, Words};
-use crate::claims::words::{called_from, counted, percent};
+use crate::claims::words::{brief_range, called_from, counted, percent};
 use crate::steps::Steps;
 use vramscope_trace::NO_STACK;
 use vramscope_units::{Bytes, grouped};
@@ -169,9 +169,7 @@ impl Growth {
     fn of_replaced(&self, scene: &Scene<'_>) -> Words {
         let (total, word) = (self.total, self.words[0]);
         Words {
-            title: Sentence::new("A tensor is replaced by one that is ")
-                .event(self.amount(), scene.first_event())
-                .text(format_args!(" larger, {}: {total} in all", self.interval())),
+            title: self.title(scene, "Tensor replaced by a larger one"),
             text: format!(
                 "{}, {total} in total. Each {word} replaces its tensor by a larger one.{} {}.",
                 self.grows(scene),
@@ -201,9 +199,7 @@ impl Growth {
             sites => format!("{} call sites below {place} grow together", grouped(sites as u64)),
         };
         Words {
-            title: Sentence::new("Autograd graphs stay live, ")
-                .event(self.amount(), scene.first_event())
-                .text(format_args!(" more {interval}: {} after {steps}", self.total)),
+            title: self.title(scene, "Autograd graphs kept"),
             text: format!(
                 "{subject} by {} {interval} ({steps} times). {} {kept} of a step's {all} of \
                  activations stay ({} %), so something holds the loss or an output with its \
@@ -222,14 +218,7 @@ impl Growth {
     fn of_gradients(&self, scene: &Scene<'_>) -> Words {
         let stay = self.stay();
         Words {
-            title: Sentence::new("Gradients keep their graphs, ")
-                .event(self.amount(), scene.first_event())
-                .text(format_args!(
-                    " more {}: {} after {}",
-                    self.interval(),
-                    self.total,
-                    grouped(self.steps as u64)
-                )),
+            title: self.title(scene, "Gradients kept with their graphs"),
             text: format!(
                 "{}. {stay} Gradients and results of forward passes grow in the same steps, so \
                  gradients have graphs: create_graph=True or retain_graph=True. A parameter and \
@@ -259,9 +248,17 @@ impl Growth {
         } else {
             ""
         };
-        let stays = if self.is_queue { "wait" } else { "stay live" };
+        let cause = if self.is_queue {
+            "Queue fills"
+        } else if self.is_data {
+            "Store of data fills"
+        } else if self.is_model_state {
+            "Old gradients or optimizer state kept"
+        } else {
+            "Leak"
+        };
         Words {
-            title: self.title(scene, stays),
+            title: self.title(scene, cause),
             text: format!(
                 "{}. {}{what}{sites}{} {}.",
                 self.grows(scene),
@@ -273,14 +270,21 @@ impl Growth {
         }
     }
 
-    /// `49.1 MiB more stay live every step: 589.5 MiB after 12`.
-    fn title(&self, scene: &Scene<'_>, stays: &str) -> Sentence {
-        Sentence::default().event(self.amount(), scene.first_event()).text(format_args!(
-            " more {stays} {}: {} after {}",
-            self.interval(),
-            self.total,
-            grouped(self.steps as u64)
-        ))
+    /// `Leak at p_gpt.py:31 train_step: +49.1 MiB per step, 12 steps in a row`.
+    fn title(&self, scene: &Scene<'_>, cause: &str) -> Sentence {
+        let [word, words] = self.words;
+        let (least, most) = self.per_step;
+        let steps = grouped(self.steps as u64);
+        let rate = match self.every {
+            1 if self.in_a_row => format!(" per {word}, {steps} {words} in a row"),
+            1 => format!(" per {word}, in {steps} {words}"),
+            every => format!(" every {every} {words}, {steps} times"),
+        };
+        Sentence::new(cause)
+            .and(scene.at(self.spot(scene).as_ref()))
+            .text(": ")
+            .event(format_args!("+{}", brief_range(least, most)), scene.first_event())
+            .text(rate)
     }
 
     /// What to do about tensors that stay. Other words name a known holder.
@@ -334,7 +338,7 @@ impl Growth {
             ),
         };
         Words {
-            title: self.title(scene, "stay live"),
+            title: self.title(scene, if self.is_cache { "KV cache kept" } else { "Leak" }),
             text: format!(
                 "{}, {} in total.{what}{} {}.",
                 self.grows(scene),

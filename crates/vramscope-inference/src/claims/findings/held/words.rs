@@ -10,6 +10,8 @@ impl Claim for HeldTooLong {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let site = scene.main_site();
         let (bytes, first) = (scene.bytes(), scene.first_event());
+        let spot = self.spot(scene);
+        let spot = spot.as_ref();
         match self {
             HeldTooLong::LastStep { of_step, until, freed_at, saving } => {
                 let until = until.map(|event| format!(" until {event}"));
@@ -20,9 +22,7 @@ impl Claim for HeldTooLong {
                 let adds = adds(*saving);
                 let Some(step) = of_step else {
                     return Words {
-                        title: Sentence::default()
-                            .event(bytes, first)
-                            .text(" of the last step are live at the peak"),
+                        title: scene.titled("Tensors of the last step kept", spot, bytes),
                         text: format!(
                             "{results} of the last step, most of them from {site}, stay \
                              live{}{freed}. {adds}",
@@ -36,10 +36,11 @@ impl Claim for HeldTooLong {
                 };
                 let until = until.unwrap_or_else(|| " to the end of the recording".to_owned());
                 Words {
-                    title: Sentence::default().event(bytes, first).text(format_args!(
-                        " of step {} are live at the peak",
-                        grouped(*step as u64)
-                    )),
+                    title: scene.titled(
+                        &format!("Tensors of step {} kept", grouped((*step).into())),
+                        spot,
+                        bytes,
+                    ),
                     text: format!(
                         "{results} of the forward pass of step {}, most of them from {site}, stay \
                          live{until}{freed}. Other steps free such results before they end. {adds}",
@@ -53,9 +54,10 @@ impl Claim for HeldTooLong {
                 }
             }
             HeldTooLong::Variable { results, until, is_direct, saving } => Words {
-                title: Sentence::default()
-                    .event(bytes, first)
-                    .text(" of old results stay live until the new ones are computed"),
+                title: Sentence::new("Last result kept")
+                    .and(scene.at(spot))
+                    .text(" while the next is computed: ")
+                    .event(bytes.brief(), first),
                 text: format!(
                     "{} of {site} are live at the peak. The variable keeps the old one until the \
                      line has computed the new one ({until}). {}",
@@ -73,10 +75,9 @@ impl Claim for HeldTooLong {
                 },
             },
             HeldTooLong::Copies { each, lines } => Words {
-                title: Sentence::new(counted(scene.finding.blocks as usize, "block"))
-                    .text(" of ")
-                    .event(each, first.filter(|_| *each == bytes))
-                    .text(format_args!(" from {} look like copies", counted(*lines, "line"))),
+                title: scene
+                    .titled(&format!("{} likely copies", scene.finding.blocks), spot, *each)
+                    .text(" each"),
                 text: format!(
                     "{} of equal size ({each}) from {} of one function are live at the peak: {}. \
                      Equal sizes suggest copies of one tensor.",

@@ -59,15 +59,17 @@ impl Claim for OomStory {
             format!("this line made copies of parameters or optimizer state, {bytes} on the device")
         });
         let program = larger.or(climb).or(copies);
+        let has_replay = scene.predicted.simulated.first().and_then(Simulated::short).is_some();
         let allocator = match self.verdict {
             Verdict::Demand => Some(format!(
                 "{} are in use: no layout of the memory has room for the request",
                 self.active
             )),
-            Verdict::OtherMemory => Some(format!(
-                "PyTorch could have {} more earlier: other memory on the device has grown",
-                self.shrunk
-            )),
+            Verdict::OtherMemory => {
+                Some("PyTorch could have that much more earlier in this recording".to_owned())
+            }
+            // Without a replay the title has the figures.
+            Verdict::Fragmentation if !has_replay => None,
             Verdict::Fragmentation => Some(format!(
                 "{} are free, but in pieces of at most {}",
                 self.usable, self.largest_usable
@@ -81,10 +83,8 @@ impl Claim for OomStory {
             }
             Verdict::Limit => Some(match limit_of(scene) {
                 Some(limit) => format!(
-                    "set_per_process_memory_fraction allows {limit}, and {} are reserved; the \
-                     device has {} free",
+                    "set_per_process_memory_fraction allows {limit}, and {} are reserved",
                     self.reserved,
-                    self.device_free.unwrap_or_default()
                 ),
                 None => format!(
                     "it allows at least {} and less than {} (set_per_process_memory_fraction, or a \
@@ -142,52 +142,65 @@ fn in_backward(scene: &Scene<'_>, story: &OomStory) -> String {
     if own == NO_STACK { "in its backward".to_owned() } else { format!("in its backward ({own})") }
 }
 
-/// What failed when, what was asked for, and by how much it was short.
+/// What failed when and where, and what is short.
 fn title(scene: &Scene<'_>, story: &OomStory) -> Sentence {
+    let spot = story.spot(scene);
+    let place = scene.place().and(match (&spot, &story.twins[..]) {
+        (None, [twin, ..]) => match scene.frame_of(*twin) {
+            Some(frame) => Sentence::new(", size as at ").and(scene.frame_noun(frame)),
+            None => Sentence::default(),
+        },
+        _ => scene.at(spot.as_ref()),
+    });
+    let asked = |cause: &str| {
+        let title = Sentence::new(cause).and(place.clone()).text(": ");
+        title.event(story.requested.brief(), Some(story.event.0))
+    };
+    let short = |cause: &str, least: &str, bytes: Bytes| {
+        let title = Sentence::new(cause).and(place.clone()).text(": ").text(least);
+        title.event(format_args!("{} short", bytes.brief()), Some(story.event.0))
+    };
+    let survived = story.aftermath == Aftermath::Handled;
+    let cause = if survived { "Request failed, and the run went on," } else { "Out of memory" };
     let own = scene.predicted.simulated.first().and_then(Simulated::short);
-    let short = match (own, story.verdict) {
-        (Some(own), _) => format!(", {own} short"),
-        (None, Verdict::Demand) => {
-            format!(", at least {} short", story.excess().unwrap_or_default())
-        }
-        (None, Verdict::OtherMemory) => {
-            format!(", after memory outside of PyTorch grew by {}", story.shrunk)
-        }
-        (None, Verdict::Fragmentation) => {
-            format!(", {} free in pieces of at most {}", story.usable, story.largest_usable)
-        }
+    let title = match (own, story.verdict) {
+        (Some(own), _) => short(cause, "", own),
+        (None, Verdict::Demand) => short(cause, "at least ", story.excess().unwrap_or_default()),
+        (None, Verdict::OtherMemory) => Sentence::new("Memory outside of PyTorch: ")
+            .event(format_args!("{} more", story.shrunk.brief()), Some(story.event.0))
+            .text(", out of memory")
+            .and(place.clone()),
+        (None, Verdict::Fragmentation) => asked(cause).text(format_args!(
+            " asked, {} free in pieces of at most {}",
+            story.usable.brief(),
+            story.largest_usable.brief()
+        )),
         (None, Verdict::StrandedPool) => {
             let free = story.unusable.iter().map(|share| share.free.0).sum();
-            format!(", {} free where it may not be used", Bytes(free))
+            asked(cause).text(format_args!(
+                " asked, {} free in other pools or streams",
+                Bytes(free).brief()
+            ))
         }
-        (None, Verdict::Pending) => {
-            format!(", {} free that waited for another stream", story.largest_usable)
-        }
-        (None, Verdict::Limit) => match limit_of(scene) {
-            Some(limit) => {
-                let over = refused(story).0.saturating_sub(limit.0);
-                format!(", {} over the limit of the process", Bytes(over))
-            }
-            None => format!(
-                ", {} free on the device: a limit of the process refused it",
-                story.device_free.unwrap_or_default()
-            ),
-        },
-        (None, Verdict::Unknown) => String::new(),
+        (None, Verdict::Pending) => asked(cause).text(format_args!(
+            " asked, {} free but waiting for another stream",
+            story.largest_usable.brief()
+        )),
+        (None, Verdict::Limit) => asked("Limit of this process").text(format_args!(
+            " refused with {} free on the GPU",
+            story.device_free.unwrap_or_default().brief()
+        )),
+        (None, Verdict::Unknown) => asked(cause).text(" asked"),
     };
     let grows = story.grows.filter(|_| story.verdict != Verdict::OtherMemory);
-    let grows = grows.map(|Grows { per_step, steps, words, .. }| {
-        format!("; each {} leaves {per_step} more, {steps} in a row", words[0])
-    });
-    let began = match story.aftermath {
-        Aftermath::Handled => "A request failed, and the run went on,",
-        _ => "Out of memory",
-    };
-    Sentence::new(began)
-        .and(scene.place())
-        .text(": ")
-        .event(story.requested, Some(story.event.0))
-        .text(format_args!(" asked{short}{}", grows.unwrap_or_default()))
+    match grows {
+        Some(Grows { per_step, steps, words, .. }) => title.text(format_args!(
+            "; each {} leaves {} more, {steps} in a row",
+            words[0],
+            per_step.brief()
+        )),
+        None => title,
+    }
 }
 
 /// The line of a request: its call site, and for a request of backward the forward line, as in

@@ -1,6 +1,7 @@
 //! The words of what alone sets the peak.
 
 use super::PeakCause;
+use crate::category::Category;
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Words};
 use crate::claims::words::{category_label, counted, ratio};
@@ -9,15 +10,22 @@ use vramscope_units::Bytes;
 impl Claim for PeakCause {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let (bytes, site) = (scene.bytes(), scene.main_site());
-        let first = scene.first_event();
+        let spot = self.spot(scene);
+        let spot = spot.as_ref();
         match self {
             Self::LargerStep { step, category, bytes: own, before, others } => {
                 let (words, ratio) = (category_label(*category), ratio(*own, *before));
                 let peak = Bytes(others.0 + bytes.0);
                 Words {
-                    title: step_noun(*step).text(format_args!(
-                        " alone sets the peak, {bytes} above all other steps: its {words} are \
-                         {ratio} times as large"
+                    title: Sentence::new(match category {
+                        Category::Input => "Larger batch in ",
+                        _ => "Larger pass in ",
+                    })
+                    .filter(format_args!("step {step}"), format!("step:{step}"))
+                    .and(scene.at(spot))
+                    .text(format_args!(
+                        ": {} above all other steps, {words} {ratio} times as large",
+                        bytes.brief()
                     )),
                     text: format!(
                         "Step {step} peaks at {peak}, every other step at {others} at most. Its \
@@ -36,11 +44,9 @@ impl Claim for PeakCause {
                 building(scene, *others, *dropped, *is_halved)
             }
             Self::Evaluation { kept, others } => Words {
-                title: Sentence::new("The ")
-                    .filter("evaluation", "phase:evaluation".to_owned())
-                    .text(" alone sets the peak: ")
-                    .event(kept, first)
-                    .text(" of its results stay on the device"),
+                title: scene
+                    .titled("Results of the evaluation kept", spot, *kept)
+                    .text(" at the peak"),
                 text: format!(
                     "At the peak {site} and what it calls hold {kept} of results of the \
                      evaluation, and more with every batch. Outside of evaluations {others} are \
@@ -51,11 +57,9 @@ impl Claim for PeakCause {
                     .to_owned(),
             },
             Self::PerPass { blocks, each } => Words {
-                title: Sentence::new(format_args!(
-                    "{} stay live, one for each forward pass: ",
-                    counted(*blocks as usize, "block")
-                ))
-                .event(bytes, first),
+                title: scene
+                    .titled("Result of each forward pass kept", spot, bytes)
+                    .text(format_args!(" in {}", counted(*blocks as usize, "block"))),
                 text: format!(
                     "{} of {each} from {site} are live at the peak, {bytes} in all. One is made \
                      after each forward pass, such as for each token, and stays until the loop is \
@@ -97,7 +101,7 @@ impl Claim for PeakCause {
 
 /// Step 0, with memory that no later step needs.
 fn first_step(scene: &Scene<'_>, others: Bytes, scratch: Bytes, is_convolution: bool) -> Words {
-    let (bytes, site, first) = (scene.bytes(), scene.main_site(), scene.first_event());
+    let (bytes, site) = (scene.bytes(), scene.main_site());
     let peak = Bytes(others.0 + bytes.0);
     let why = if is_convolution {
         "cuDNN tries algorithms of convolutions (cudnn.benchmark), with workspaces \
@@ -105,12 +109,13 @@ fn first_step(scene: &Scene<'_>, others: Bytes, scratch: Bytes, is_convolution: 
     } else {
         "No later step allocates as much there."
     };
-    let title = step_noun(0)
-        .text(format_args!(" peaks at {peak}, later steps at {others} at most: "))
-        .event(scratch, first)
-        .text(" of scratch memory");
+    let cause = if is_convolution {
+        "Search of cuDNN for algorithms in step 0"
+    } else {
+        "Scratch memory of step 0"
+    };
     Words {
-        title: if is_convolution { title.text(", as cuDNN tries algorithms") } else { title },
+        title: scene.titled(cause, scene.own_spot().as_ref(), bytes).text(" above all later steps"),
         text: format!(
             "Step 0 peaks at {peak}; later steps need {others} at most. At that peak \
              {scratch} are scratch memory (allocated at: {site}). {why}"
@@ -142,10 +147,9 @@ fn building(scene: &Scene<'_>, others: Bytes, dropped: Bytes, is_halved: bool) -
         "Load the weights on the CPU or in place, and move them to the device once."
     };
     Words {
-        title: Sentence::new(format_args!(
-            "The peak is before the first forward pass: making the model needs {peak}, \
-             all that follows {others} at most"
-        )),
+        title: scene
+            .titled("Making of the model sets the peak", scene.own_spot().as_ref(), bytes)
+            .text(" above all that follows"),
         text: format!(
             "While the model is made {peak} are in use. Of these {dropped}, most from \
              {site}, are freed before the first forward pass.{how} Afterwards {others} \
@@ -153,8 +157,4 @@ fn building(scene: &Scene<'_>, others: Bytes, dropped: Bytes, is_halved: bool) -
         ),
         action: action.to_owned(),
     }
-}
-
-fn step_noun(step: u32) -> Sentence {
-    Sentence::default().filter(format_args!("Step {step}"), format!("step:{step}"))
 }

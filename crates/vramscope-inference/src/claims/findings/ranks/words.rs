@@ -1,13 +1,13 @@
 //! The words of findings about ranks. They need no tables of a file.
 
-use super::skew::{RankSkew, SkewCause};
+use super::skew::{RankSkew, SkewCause, SkewSite};
 use crate::category::Category;
-use crate::claims::phrase::Sentence;
+use crate::claims::phrase::{Sentence, site_filter};
 use crate::claims::scene::Words;
 use crate::claims::words::{category_noun, counted, subject};
 use vramscope_units::{Bytes, grouped};
 
-/// The words of a finding across ranks.
+/// The words of a finding across ranks. The title names the rank.
 pub fn rank_words(skew: &RankSkew) -> Words {
     let RankSkew { rank, bytes, usual, .. } = *skew;
     let excess = skew.excess();
@@ -15,11 +15,11 @@ pub fn rank_words(skew: &RankSkew) -> Words {
         SkewCause::Batch { percent, inputs } => batch(skew, excess, *percent, *inputs),
         SkewCause::Held => held(skew, excess),
         SkewCause::Sharding => Words {
-            title: Sentence::new(format_args!("{excess} more "))
+            title: Sentence::new(format_args!("Rank {rank} shards less: {} more ", excess.brief()))
                 .and(category_noun(Category::Parameter, "parameters"))
                 .text(" and ")
                 .and(category_noun(Category::OptimizerState, "optimizer state"))
-                .text(format_args!(" than usual on {}", others(skew))),
+                .text(" than the others"),
             text: format!(
                 "Parameters and optimizer state take {bytes} on rank {rank}, and usually {usual} \
                  on {}.",
@@ -32,8 +32,8 @@ pub fn rank_words(skew: &RankSkew) -> Words {
         },
         SkewCause::Reserved => Words {
             title: Sentence::new(format_args!(
-                "{excess} more reserved than usual on {}, with equal use",
-                others(skew)
+                "Rank {rank} reserves {} more than the others for equal use",
+                excess.brief()
             )),
             text: format!(
                 "reserved_bytes peaks at {bytes} on rank {rank}, and usually at {usual} on {}. \
@@ -57,9 +57,9 @@ fn batch(skew: &RankSkew, excess: Bytes, percent: u64, inputs: Option<(Bytes, By
         None => String::new(),
     };
     Words {
-        title: Sentence::new(format_args!("{ratio} x the "))
-            .and(category_noun(Category::Activation, "activations"))
-            .text(format_args!(" of {}: {bytes} instead of {usual}", others(skew))),
+        title: Sentence::new(format_args!("Larger batch or longer sequences on rank {rank}"))
+            .and(at(skew))
+            .text(format_args!(": {} more than the others", excess.brief())),
         text: format!(
             "{} hold {ratio} x as much on rank {rank} as usually on {}: {bytes} instead of \
              {usual}. One ratio everywhere means a larger batch or longer sequences.{inputs} That \
@@ -78,20 +78,39 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
     let RankSkew { rank, bytes, usual, .. } = *skew;
     let site = skew.sites.first().map(|site| subject(&site.site.name)).unwrap_or_default();
     let more = match skew.sites.len() {
-        0 | 1 => String::new(),
-        count => format!(" and {}", counted(count - 1, "further call stack")),
+        0 | 1 => " holds".to_owned(),
+        count => format!(" and {} hold", counted(count - 1, "more call stack")),
     };
-    let holds = if more.is_empty() { "holds" } else { "hold" };
     let elsewhere = if usual.0 == 0 {
         format!("nothing on {}", others(skew))
     } else {
         format!("usually {usual} on {}", others(skew))
     };
     Words {
-        title: Sentence::new(format_args!("{excess} more{more} than {} hold", others(skew))),
-        text: format!("{site}{more} {holds} {bytes} on rank {rank} at its peak, and {elsewhere}."),
+        title: Sentence::new(format_args!(
+            "Rank {rank} holds {} more than the others,",
+            excess.brief()
+        ))
+        .and(at(skew)),
+        text: format!("{site}{more} {bytes} on rank {rank} at its peak, and {elsewhere}."),
         action: held_action(skew, &site),
     }
+}
+
+/// ` at nets.py:37 forward`: the call site with the largest excess, and the number of others.
+fn at(skew: &RankSkew) -> Sentence {
+    let Some(SkewSite { site, .. }) = skew.sites.first().filter(|of| of.site.has_frame) else {
+        return Sentence::default();
+    };
+    let mut lines: Vec<&str> = skew.sites.iter().map(|of| of.site.name.as_str()).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let more = match lines.len() {
+        0 | 1 => String::new(),
+        2 => " (+1 line)".to_owned(),
+        count => format!(" (+{} lines)", count - 1),
+    };
+    Sentence::new(" at ").filter(&site.name, site_filter(site)).text(more)
 }
 
 /// The remedy for call sites that hold more. Where the other ranks hold memory at them too, they

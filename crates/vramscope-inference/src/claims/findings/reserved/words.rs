@@ -4,7 +4,7 @@ use super::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 use crate::claims::phrase::Sentence;
 use crate::claims::predicted::Simulated;
 use crate::claims::replays;
-use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, Words};
+use crate::claims::scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};
 use crate::claims::words::{EXPANDABLE, at_site, counted, list, pool};
 use crate::evidence::MemoryUse;
 use vramscope_trace::Coverage;
@@ -20,7 +20,6 @@ impl Claim for ReservedPeak {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let simulated = &scene.predicted.simulated[..];
         let memory = &self.memory;
-        let unneeded = scene.bytes();
         let coverage = scene.cx.trace.coverage;
         let at_peak = match self.event {
             _ if self.is_state_only => {
@@ -51,16 +50,8 @@ impl Claim for ReservedPeak {
             .chain(predicted)
             .chain(settings)
             .collect();
-        // A state tells nothing of what is needed later, a part nothing of what was needed before.
-        let verb = match coverage {
-            _ if self.is_state_only => "were free when the snapshot was taken",
-            Coverage::Whole => "were not needed",
-            _ => "were not needed in the recorded part",
-        };
         Words {
-            title: Sentence::new(format_args!("{unneeded} of the "))
-                .event(self.reserved, self.event.map(|event| event.0))
-                .text(format_args!(" reserved {verb}")),
+            title: title(scene, self),
             text: sentences.join(" "),
             action: action(scene, self, simulated),
         }
@@ -93,8 +84,19 @@ impl Claim for ReservedPeak {
         lines.join("; ")
     }
 
-    fn spot(&self, _scene: &Scene<'_>) -> Option<Spot> {
-        None
+    /// The line at which most was reserved. A setting or a stream has no line.
+    fn spot(&self, scene: &Scene<'_>) -> Option<Spot> {
+        if !self.settings.is_empty() || self.creep.is_none() && !self.out_of_reach.is_empty() {
+            return None;
+        }
+        let frame = match &self.creep {
+            Some(creep) => scene.frame_of(creep.stack),
+            None => {
+                let stack = self.event.map(|event| scene.cx.stack_of_event(event))?;
+                scene.cx.program_frame(stack).map(|frame| scene.cx.snapshot.frame(frame))
+            }
+        };
+        Some(Spot { frame: frame?, note: String::new(), what: SpotWhat::Text(String::new()) })
     }
 
     fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {
@@ -120,6 +122,51 @@ impl Claim for ReservedPeak {
             line: Some(("needed at most", self.needed)),
         })
     }
+}
+
+/// `Reserved 3.42 GiB for at most 2.24 GiB in use: max_split_size_mb:128 keeps 6 segments whole`.
+fn title(scene: &Scene<'_>, peak: &ReservedPeak) -> Sentence {
+    let at_end = if peak.is_state_only { " at the end" } else { "" };
+    let most = if peak.is_state_only { "" } else { "at most " };
+    let title = Sentence::new("Reserved ")
+        .event(peak.reserved.brief(), peak.event.map(|event| event.0))
+        .and(scene.at(peak.spot(scene).as_ref()))
+        .text(format_args!(" for {most}{} in use{at_end}: ", peak.needed.brief()));
+    if let Some(setting) = peak.settings.first() {
+        return title.text(match setting {
+            CostlySetting::MaxSplitSize { limit, pieces, .. } if *pieces > 0 => format!(
+                "max_split_size_mb:{} keeps {} from smaller requests",
+                limit.0 >> 20,
+                counted(*pieces, "free piece")
+            ),
+            CostlySetting::MaxSplitSize { limit, segments, .. } => format!(
+                "max_split_size_mb:{} keeps {} whole",
+                limit.0 >> 20,
+                counted(*segments, "large segment")
+            ),
+            CostlySetting::RoundupPower2Divisions { .. } => {
+                "roundup_power2_divisions rounds requests up".to_owned()
+            }
+        });
+    }
+    if let Some(creep) = &peak.creep {
+        let step = format!("+{} per step", creep.per_step.brief());
+        return title.text(step);
+    }
+    if let Some(side) = peak.out_of_reach.first() {
+        let (free, stream) = (side.free.brief(), scene.stream(side.stream));
+        return title.text(format_args!("{free} free for {stream} only"));
+    }
+    let MemoryUse { rounding, idle, stuck, small, graph_pools, .. } = peak.memory;
+    let uses = [
+        (idle, "most of the rest is cached"),
+        (stuck, "most of the rest is fragmented"),
+        (rounding, "most of the rest is rounding"),
+        (small, "most of the rest is in the pool of small blocks"),
+        (graph_pools, "most of the rest is in pools of CUDA graphs"),
+    ];
+    let most = uses.into_iter().max_by_key(|(bytes, _)| *bytes);
+    title.text(most.map_or("", |(_, words)| words))
 }
 
 /// `1.85 GiB were in use, 394.9 MiB free inside of 17 segments in use, and ...`.
