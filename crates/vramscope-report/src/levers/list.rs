@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use vramscope_inference::{
     Cost, Covers, FindingKind, Lever, LeverBasis, LeverPlace, PeakPart, Rest, Severity, peak_parts,
 };
+use vramscope_trace::file_name;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
@@ -203,7 +204,7 @@ fn cure(finding: &FindingRecord, now: u64) -> Option<Lever> {
         kind: finding.kind.name().to_owned(),
         text: first.trim_end().trim_end_matches('.').to_owned(),
         place: place.map(|place| LeverPlace {
-            site: place.site.clone(),
+            site: format!("{}:{}", file_name(&place.file), place.line),
             file: place.file.clone(),
             line: place.line,
         }),
