@@ -224,9 +224,8 @@ class WhatIf(Shown):
     def _parts(self) -> Iterable[Part]:
         yield from self.text
         if self.plan is not None and self.plan.sets:
-            sets = [
-                (one.lever.cost, one.lever.text, size(one.lever.needs_bytes)) for one in self.plan.sets
-            ]
+            levers = [one.lever for one in self.plan.sets]
+            sets = [(one.cost, one.text, size(one.needs_bytes)) for one in levers]
             yield Grid(("costs", "change", "needs"), sets, "<<>")
         if self.plan is None and self.scenarios:
             head = (

@@ -22,6 +22,9 @@ use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
 /// The most groups of ranks that are shown.
 const MAX_RANKS: usize = 12;
 
+/// The lines of a peak that are shown.
+const LINES_OF_PEAK: usize = 3;
+
 /// The lines of a run's peak that are shown.
 const LINES_OF_RUN: usize = 2;
 
@@ -60,8 +63,8 @@ impl Answer {
                 _ => peak.words(place).sentence().plain(),
             };
             // Of a run the headline names the line.
-            let shown =
-                if files < 2 { peak.lines.len() } else { peak.lines.len().min(LINES_OF_RUN) };
+            let shown = if files < 2 { LINES_OF_PEAK } else { LINES_OF_RUN };
+            let shown = peak.lines.len().min(shown);
             (words, Bar::new(String::new(), &peak.categories, None, &peak.lines[..shown]))
         });
         let is_empty = diagnosis.peak.is_none() && diagnosis.dry.is_none();

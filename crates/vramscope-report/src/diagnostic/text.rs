@@ -42,14 +42,10 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
     if let Some(empty) = &answer.empty {
         lines.wrapped(Paint::Strong, "", empty, 2);
     }
-    let is_low = |one: &&Diagnostic| one.level == Level::Note;
-    // Without a finding the peak has the first words.
-    let (first, last) = match answer.main() {
-        None => (answer.peak.as_ref(), None),
-        Some(_) => (None, answer.peak.as_ref()),
-    };
-    lines.peak(first);
-    for one in answer.findings.iter().filter(|one| !is_low(one)) {
+    // Without a finding that leads, the peak has the first words.
+    let leads = answer.findings.iter().take_while(|one| one.leads).count();
+    let (first, others) = answer.findings.split_at(leads);
+    for one in first {
         lines.gap();
         lines.finding(one);
     }
@@ -63,15 +59,14 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.gap();
         lines.ranks(&answer.ranks);
     }
-    lines.peak(last);
+    lines.peak(answer.peak.as_ref());
     if !answer.levers.is_empty() {
         lines.rows(&answer.levers);
     }
-    let low: Vec<&Diagnostic> = answer.findings.iter().filter(is_low).collect();
-    if !low.is_empty() {
-        lines.gap();
-    }
-    for one in low {
+    for (i, one) in others.iter().enumerate() {
+        if i == 0 || one.level != Level::Note {
+            lines.gap();
+        }
         lines.finding(one);
     }
     if answer.omitted > 0 {
@@ -365,7 +360,7 @@ impl Lines {
         }
     }
 
-    /// Levers in columns. What does not help has no cost, so its outcome may reach into that column.
+    /// Levers in columns. What does not help has no cost: its outcome may reach into that column.
     fn rows(&mut self, rows: &[LeverRow]) {
         let has_help = rows.iter().any(|row| row.helps);
         let of_help = || rows.iter().filter(|row| row.helps || !has_help);

@@ -144,7 +144,12 @@ async fn replayed(
     for candidate in kept {
         if let Some(mut lever) = trial.lever(&candidate, budget).await {
             trial.measure(&candidate, &mut lever, budget).await;
-            all.push(lever);
+            // Two changes of one effect are one to a reader: `batch` and `eval_batch`.
+            let is_known =
+                |one: &Lever| (one.lowers, one.needs_bytes) == (lever.lowers, lever.needs_bytes);
+            if !all.iter().any(is_known) {
+                all.push(lever);
+            }
         }
     }
     all
@@ -197,12 +202,14 @@ fn of_peak_part(target: Target<'_>, part: &PeakPart, now: u64) -> Lever {
 /// The cure of a finding that no replay covers; `None` if the peak would stay.
 fn cure(finding: &FindingRecord, now: u64) -> Option<Lever> {
     let saving = finding.saving_bytes.filter(|_| finding.fixes.is_empty())?.0;
-    let first = finding.action.split_inclusive(". ").next()?;
+    // Its first sentence, without the reason.
+    let first = finding.action.split(". ").next()?;
+    let first = first.split(": ").next().unwrap_or(first);
     let place = finding.place.as_ref().filter(|place| place.line > 0);
     Some(Lever {
         id: finding.id.to_string(),
         kind: finding.kind.name().to_owned(),
-        text: first.trim_end().trim_end_matches('.').to_owned(),
+        text: first.trim_end_matches('.').to_owned(),
         place: place.map(|place| LeverPlace {
             site: format!("{}:{}", file_name(&place.file), place.line),
             file: place.file.clone(),

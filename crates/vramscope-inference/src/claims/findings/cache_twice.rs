@@ -193,7 +193,7 @@ impl Claim for CacheTwice {
 
     fn why(&self, _scene: &Scene<'_>) -> String {
         format!(
-            "each pass makes all keys and values again, and holds the old ones until it is over; \
+            "two copies of the cache live: each pass makes all keys and values again, and holds the old ones until it is over; \
              without them the peak is {} lower",
             self.saving
         )

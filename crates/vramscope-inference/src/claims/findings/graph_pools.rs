@@ -193,7 +193,7 @@ impl Claim for GraphPools {
             let PoolId(a, b) = self.pool;
             return Words {
                 title: scene
-                    .titled("Pool of CUDA graphs grows", spot.as_ref(), scene.bytes())
+                    .titled("CUDA graph pool grows", spot.as_ref(), scene.bytes())
                     .text(format_args!(" after {}", counted(growth.captures, "capture"))),
                 text: format!(
                     "Pool ({a}, {b}) of CUDA graphs grows with each capture{at}: {} of {} captures \
