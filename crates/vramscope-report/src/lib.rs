@@ -110,7 +110,8 @@ pub use sidecar::{Sidecar, TensorRecord};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_inference::{
     Category, ChangeKind, Cost, Covers, FindingId, FindingKind, Fix, Lasts, Look, Phase, Phrase,
-    Predicted, Recipe, RuleError, Rules, Sentence, Severity, Simulated, Widths, plain, site_filter,
+    Predicted, Recipe, RuleError, Rules, Sentence, Severity, Simulated, Widths, lower_first, plain,
+    site_filter,
 };
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};
 pub use vramscope_trace::slicing::now;

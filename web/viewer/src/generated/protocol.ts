@@ -2297,10 +2297,6 @@ export type CardFinding = {
  */
 record: FindingRecord, 
 /**
- * The finding in one sentence, without its rank.
- */
-headline: string, 
-/**
  * The step and phase in words; empty if neither is known.
  */
 place: string, };
@@ -2839,7 +2835,7 @@ rank: number | null,
  */
 device: number, 
 /**
- * The severity of its worst finding; null without one above low.
+ * The severity of the finding that it is about; null if it is about the peak.
  */
 severity: Severity | null, 
 /**
@@ -2847,7 +2843,7 @@ severity: Severity | null,
  */
 finding: FindingId | null, 
 /**
- * The sentence.
+ * The sentence, without the rank: cause, place, amount.
  */
 text: string, };
 
