@@ -153,7 +153,7 @@ impl<T: Claim> Claim for Box<T> {
 }
 
 /// The longest call site in a title, in characters.
-const MAX_SITE: usize = 120;
+const MAX_SITE: usize = 100;
 
 /// A name from a file, without its middle if it is longer than a title may be.
 fn cut(name: &str) -> String {
