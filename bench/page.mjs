@@ -20,7 +20,8 @@ const quiet = [
 /**
  * Calls `use(open)`, where `open()` gives a page on which files can be opened. With `isolated` the
  * page may share memory, as with `vramscope serve`, so that several threads read large files. A
- * static host cannot send the headers for that.
+ * static host cannot send the headers for that. `open({ cold: true })` does not wait for the warm
+ * up, and `prepare` is called with the page before its address is opened.
  */
 export async function withPages(isolated, use) {
   const port = 4300 + Math.floor(Math.random() * 400);
@@ -33,13 +34,14 @@ export async function withPages(isolated, use) {
     executablePath,
     args: ["--headless=new", "--no-sandbox", ...gl, ...quiet],
   });
-  const open = async () => {
+  const open = async ({ cold = false, prepare = async () => undefined } = {}) => {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    await prepare(page);
     await page.goto(`http://127.0.0.1:${port}/`);
     await page.waitForFunction(() => "vramscope" in window);
     await page.evaluate(() => window.vramscope.ready);
     // The worker warms up while the user chooses a file (warm_up.rs of vramscope-session).
-    await page.waitForTimeout(1500);
+    if (!cold) await page.waitForTimeout(1500);
     return page;
   };
   try {

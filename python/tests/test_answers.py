@@ -35,7 +35,7 @@ ANSWERS = {
     "device": lambda s: s.summary.devices[0],
     "findings": lambda s: s.findings,
     "finding": lambda s: s.findings[0],
-    "fix": lambda s: s.what_if(plan="5GiB").plan.sets[0].fix,
+    "lever": lambda s: s.what_if(plan="5GiB").plan.sets[0].lever,
     "diagnosis": lambda s: s.diagnosis,
     "peak": lambda s: s.peak(),
     "lines": lambda s: s.peak(by="line"),

@@ -39,10 +39,10 @@ pub use claims::findings::{
 };
 pub use claims::words::{capitalized, category_label, category_noun, place_words};
 pub use claims::{
-    About, Basis, ChangeKind, Claim, Common, Covers, Exhibit, FindingId, FindingKind, Fix, Found,
-    Lasts, Look, NoFindingId, Part, Parts, PeakPart, Phrase, Predicted, Scene, Sentence, Severity,
-    Simulated, Spot, SpotWhat, Words, at_or_with, is_detail, lower_first, peak_parts, plain,
-    site_filter,
+    About, Basis, ChangeKind, Claim, Common, Covers, EditRecord, Exhibit, FindingId, FindingKind,
+    Found, Lasts, Lever, LeverBasis, LeverPlace, Look, NoFindingId, Part, Parts, PeakPart, Phrase,
+    Predicted, Scene, Sentence, Severity, Simulated, Spot, SpotWhat, Words, at_or_with, is_detail,
+    lower_first, peak_parts, plain, site_filter,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use evidence::passes::{Earlier, Pass, PassBasis, PassKind, Passes, Span};

@@ -56,12 +56,12 @@ pub struct GroupEdges {
 pub struct Band {
     /// The group.
     pub group: u32,
-    /// Its bytes where the total in view is largest: of hits only, with a search.
-    pub bytes: u64,
     /// Its most bytes in view: of hits only, with a search.
     pub most: u64,
-    /// Whether the search dims most of the band where its label takes its bytes from.
-    pub is_dimmed: bool,
+    /// Its least bytes in view, counted as `most`.
+    pub least: u64,
+    /// Its most bytes in view, with or without a search.
+    pub drawn: u64,
     /// Its lower and upper edge in bytes where the total in view is largest.
     at_top: [f64; 2],
     /// Heights that belong to the band in all columns of a bin: lower and upper edge in bytes. The
@@ -118,19 +118,17 @@ impl GroupEdges {
         let [start, hits] = totals(trace, order, begin, is_hit, budget).await;
         let mut all = Sums::new(start.clone());
         let mut hits = Sums::new(hits);
-        for (index, pair) in states.windows(2).enumerate() {
+        for pair in states.windows(2) {
             let changes = trace.changes_in(pair[0] + 1..pair[1] + 1);
             budget.charge(3 * changes.len() as u64).await;
-            apply(trace, order, pair, &mut all.now, |group| group, &|_| true);
-            apply(trace, order, pair, &mut hits.now, |group| group, is_hit);
             for change in changes {
-                let group = order.group_of(change.block()) as usize;
-                all.note_most(group);
-                hits.note_most(group);
-            }
-            if index + 1 == top {
-                all.at_top.clone_from(&all.now);
-                hits.at_top.clone_from(&hits.now);
+                let block = change.block();
+                let group = order.group_of(block) as usize;
+                let bytes = trace.blocks[block as usize].bytes.0;
+                all.change(group, change.enters(), bytes);
+                if is_hit(block) {
+                    hits.change(group, change.enters(), bytes);
+                }
             }
         }
         let most = &all.most;
@@ -143,9 +141,9 @@ impl GroupEdges {
         high.sort_unstable();
         edges.bands.extend(high.iter().map(|&group| Band {
             group,
-            bytes: hits.at_top[group as usize],
             most: hits.most[group as usize],
-            is_dimmed: hits.at_top[group as usize] < all.at_top[group as usize].div_ceil(2),
+            least: hits.least[group as usize],
+            drawn: most[group as usize],
             at_top: [0.0; 2],
             bins: vec![view.y; states.len().div_ceil(per_bin)],
         }));
@@ -163,7 +161,7 @@ impl GroupEdges {
         for (index, &state) in states.iter().enumerate() {
             let changes = trace.changes_in(before + 1..state + 1).len() as u64;
             budget.charge(changes + high.len() as u64).await;
-            apply(trace, order, &[before, state], &mut parts, |group| part_of[group], &|_| true);
+            apply(trace, order, &[before, state], &mut parts, |group| part_of[group]);
             before = state;
             let mut low = 0;
             for (band, part) in edges.bands.iter_mut().zip(parts.chunks(2)) {
@@ -272,21 +270,24 @@ pub(crate) async fn states(
 
 /// The bytes of each group along the columns of a view.
 struct Sums {
-    /// In the current column.
+    /// In the current state.
     now: Vec<u64>,
     /// The most so far.
     most: Vec<u64>,
-    /// In the column with the largest total.
-    at_top: Vec<u64>,
+    /// The least so far.
+    least: Vec<u64>,
 }
 
 impl Sums {
     fn new(start: Vec<u64>) -> Self {
-        Self { most: start.clone(), at_top: start.clone(), now: start }
+        Self { most: start.clone(), least: start.clone(), now: start }
     }
 
-    fn note_most(&mut self, group: usize) {
-        self.most[group] = self.most[group].max(self.now[group]);
+    fn change(&mut self, group: usize, enters: bool, bytes: u64) {
+        let sum = &mut self.now[group];
+        *sum = if enters { *sum + bytes } else { *sum - bytes };
+        self.most[group] = self.most[group].max(*sum);
+        self.least[group] = self.least[group].min(*sum);
     }
 }
 
@@ -312,19 +313,15 @@ async fn totals(
     sums
 }
 
-/// Moves sums of the blocks for which `is_counted` is true from one state to a later one.
+/// Moves sums of all blocks from one state to a later one.
 fn apply(
     trace: &Trace,
     order: &StackOrder,
     states: &[u32],
     sums: &mut [u64],
     part_of: impl Fn(usize) -> usize,
-    is_counted: &dyn Fn(u32) -> bool,
 ) {
     for change in trace.changes_in(states[0] + 1..states[1] + 1) {
-        if !is_counted(change.block()) {
-            continue;
-        }
         let bytes = trace.blocks[change.block() as usize].bytes.0;
         let sum = &mut sums[part_of(order.group_of(change.block()) as usize)];
         *sum = if change.enters() { *sum + bytes } else { *sum - bytes };

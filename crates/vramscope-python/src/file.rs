@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use vramscope_cli::input::read_file;
-use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, diagnose, with_savings};
+use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, diagnose, with_levers};
 use vramscope_report::diagnostic::{Answer, card, markdown, plain_text};
 use vramscope_report::holders::{holders_at, holders_of};
 use vramscope_report::info::{Info, add_optimizations, info};
@@ -206,11 +206,7 @@ impl File {
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded()?;
         let made = py.detach(|| {
-            text(&diagnose(
-                simulated(file).map(with_savings).collect(),
-                Listing::All(usize::MAX),
-                0,
-            ))
+            text(&diagnose(simulated(file).map(with_levers).collect(), Listing::All(usize::MAX), 0))
         })?;
         Ok(json(py, &made))
     }
@@ -219,7 +215,7 @@ impl File {
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded()?;
         let made = py.detach(|| {
-            let devices = simulated(file).map(with_savings).collect();
+            let devices = simulated(file).map(with_levers).collect();
             let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), 0);
             text(&Shown::new(diagnosis, std::slice::from_ref(&file.path)))
         })?;

@@ -6,7 +6,7 @@
 //! is reduced. The hue and the lightness never change.
 
 use crate::Color;
-use vramscope_units::color::{CATEGORIES, Rgb, SurfaceColor, css, surface_of};
+use vramscope_units::color::{CATEGORIES, Rgb, SurfaceColor, css, label_on, surface_of};
 
 /// The color scheme of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,6 +40,13 @@ pub const PALETTE_LEN: usize = 1280;
 
 /// Share of the background in the gaps of a hatch. Must match `HATCH_GAP` of `strips.frag`.
 pub const HATCH_GAP: f32 = 0.5;
+
+/// Strength of a shade. Must match `SHADE` of `strips.vert`. With others, labels on some categories
+/// have less contrast than 4.5.
+const SHADE: f64 = 0.12;
+
+/// The least share of hits that is drawn. Must match `LEAST_SHARE` of `strips.vert`.
+const LEAST_SHARE: f64 = 0.2;
 
 /// Mean lightness of the steps, chroma, and lightness difference between two steps.
 const fn wheel(theme: Theme) -> (f64, f64, f64) {
@@ -144,6 +151,7 @@ const fn states_and_lines(theme: Theme) -> [[f64; 3]; 7] {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Palette {
     entries: Vec<Rgba>,
+    surfaces: Surfaces,
 }
 
 impl Palette {
@@ -167,13 +175,14 @@ impl Palette {
         );
         entries.extend(sites(theme).map(|[l, c, h]| srgb(l, c, h)));
         entries.extend(states_and_lines(theme).map(|[l, c, h]| srgb(l, c, h)));
-        entries.push(Surfaces::new(theme).ground);
+        let surfaces = Surfaces::new(theme);
+        entries.push(surfaces.ground);
         for level in -(Color::LEVELS as i8)..=Color::LEVELS as i8 {
             entries.push(difference(theme, level));
         }
         let (lightness, chroma, hue) = gray(theme);
         entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
-        Self { entries }
+        Self { entries, surfaces }
     }
 
     /// All colors: entry `step * 256 + hue`, then the fixed colors, then the gray.
@@ -191,6 +200,31 @@ impl Palette {
         let [r, g, b, _] = self.rgba(color);
         css([r, g, b])
     }
+
+    /// The color of a label on a strip of a word, in CSS notation: white or nearly black, whichever
+    /// reads better on the color with its shade and its share of hits.
+    pub fn ink(&self, color: Color) -> String {
+        css(label_on(self.drawn(color)))
+    }
+
+    /// The color of a strip, as `strips.vert` mixes it.
+    fn drawn(&self, color: Color) -> Rgb {
+        let shaded = match color.shade() {
+            1 => mix(self.rgba(color), self.surfaces.ground, SHADE),
+            2 => mix(self.rgba(color), self.surfaces.lift, SHADE),
+            _ => self.rgba(color),
+        };
+        let share = if color.share() > 0.0 { color.share().max(LEAST_SHARE) } else { 1.0 };
+        let [r, g, b, _] = mix(self.rgba(Color::DIMMED), shaded, share);
+        [r, g, b]
+    }
+}
+
+/// `from`, with this share of `to`.
+fn mix(from: Rgba, to: Rgba, share: f64) -> Rgba {
+    std::array::from_fn(|i| {
+        (f64::from(from[i]) * (1.0 - share) + f64::from(to[i]) * share).round() as u8
+    })
 }
 
 /// The colors of a plot that do not show data.
@@ -303,8 +337,9 @@ fn encode(linear: f64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{HATCH_GAP, PALETTE_LEN, Palette, Rgba, Surfaces, Theme, direction, srgb};
+    use super::{HATCH_GAP, PALETTE_LEN, Palette, Rgba, Surfaces, Theme, direction, opaque, srgb};
     use crate::Color;
+    use vramscope_units::color::label_on;
 
     /// Relative luminance (WCAG).
     fn luminance([r, g, b, _]: Rgba) -> f64 {
@@ -410,6 +445,30 @@ mod tests {
                     .all(|color| contrast(*color, s.ground) >= 4.5)
             );
         }
+    }
+
+    #[test]
+    fn labels_read_on_every_category_and_shade() {
+        for theme in [Theme::Dark, Theme::Light] {
+            let palette = Palette::new(theme);
+            for category in 0..Color::CATEGORIES as u8 {
+                for shade in 0..Color::SHADES {
+                    let drawn = palette.drawn(Color::category(category).shaded(shade));
+                    let read = contrast(opaque(label_on(drawn)), opaque(drawn));
+                    assert!(read >= 4.5, "{theme:?} {category} shade {shade}: {read:.2}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ink_follows_the_share_of_hits() {
+        let palette = Palette::new(Theme::Dark);
+        let yellow = Color::category(4);
+        assert_eq!(palette.ink(yellow), "#0a0d11");
+        assert_eq!(palette.ink(Color::DIMMED), "#ffffff");
+        assert_eq!(palette.ink(yellow.of_hits(1, 1000)), "#ffffff");
+        assert_eq!(palette.ink(yellow.of_hits(900, 1000)), "#0a0d11");
     }
 
     #[test]

@@ -11,13 +11,12 @@ use ranks::RankMemory;
 use runs::Runs;
 
 use crate::card::{Card, peak_words};
-use crate::derived::Derived;
 use crate::dry::DrySummary;
 use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
 };
-use crate::fixes;
+use crate::levers::{self, MAX_TOLD};
 use crate::lines::{HoldingLine, holding_lines};
 use crate::moments::{Dump, Process, of_iterations, processes};
 use crate::peak::BandKind;
@@ -29,7 +28,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use vramscope_inference::Fix;
+use vramscope_inference::Lever;
 use vramscope_inference::plain;
 use vramscope_inference::{FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
@@ -91,11 +90,9 @@ pub struct Diagnosis {
     pub omitted: Option<usize>,
     /// The highest peak of `requested_bytes`; null if no memory was allocated.
     pub peak: Option<PeakSummary>,
-    /// The changes of the program that save most of the peak, if one file without a finding above
-    /// low is diagnosed: at most two. Absent if none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Fix>>", optional))]
-    pub savings: Vec<Fix>,
+    /// What can be changed, best first, if one file is diagnosed: at most five. Those of a failed
+    /// run are the fixes of its finding.
+    pub levers: Vec<Lever>,
     /// Processes of which several dumps were read, that with the most growth first: at most four,
     /// or with `--all` every one. Absent if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -231,7 +228,7 @@ pub struct Diagnosed {
     memory: Option<MemorySummary>,
     /// `None` for a card of an index.
     dump: Option<Dump>,
-    savings: Vec<Fix>,
+    levers: Vec<Lever>,
     dry: Option<DrySummary>,
     /// Whether the card is of an earlier version, without what could not be looked for.
     is_old: bool,
@@ -253,18 +250,17 @@ pub fn at_peak(target: Target<'_>) -> Diagnosed {
     now(async |budget| diagnosed(target, budget).await)
 }
 
-/// [`diagnosed_with_savings`], without pauses.
-pub fn with_savings(target: Target<'_>) -> Diagnosed {
-    now(async |budget| diagnosed_with_savings(target, budget).await)
+/// [`diagnosed_with_levers`], without pauses.
+pub fn with_levers(target: Target<'_>) -> Diagnosed {
+    now(async |budget| diagnosed_with_levers(target, budget).await)
 }
 
-/// [`diagnosed`], and if no finding has the first words, the changes that save most memory. Each change
-/// costs a replay of the run.
-pub async fn diagnosed_with_savings(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
+/// [`diagnosed`], and what can be changed. Each lever costs several replays of the run.
+pub async fn diagnosed_with_levers(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let mut diagnosed = diagnosed(target, budget).await;
-    if diagnosed.severity.is_none() {
-        diagnosed.savings = savings(target, budget).await;
-    }
+    let findings: Vec<&FindingRecord> =
+        diagnosed.card.entries.iter().map(|entry| &entry.record).collect();
+    diagnosed.levers = levers::levers(target, &findings, None, MAX_TOLD, budget).await;
     diagnosed
 }
 
@@ -299,23 +295,10 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
             parts: bar.parts.iter().map(|part| (part.name, part.bytes)).collect(),
             lines: at_failure,
         }),
-        savings: Vec::new(),
+        levers: Vec::new(),
         dry,
         is_old: false,
     }
-}
-
-/// The changes that save most: replayed ones where the model reproduces the recording, then those
-/// whose saving the trace shows.
-async fn savings(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
-    target.entry.derive(Derived::WhatIf, target.index, budget).await;
-    let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal());
-    let mut savings = match model {
-        Some(model) => fixes::savings(target, model, fixes::SAVINGS, budget).await,
-        None => Vec::new(),
-    };
-    fixes::add_peak_parts(target, &mut savings, budget).await;
-    savings
 }
 
 /// The verdict about devices, with their findings.
@@ -323,7 +306,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let peak = highest_peak(&ranks);
     let headlines = headlines(&mut ranks);
     let worst = ranks.iter_mut().max_by_key(|rank| requested_peak(rank));
-    let savings = worst.map(|rank| std::mem::take(&mut rank.savings)).unwrap_or_default();
+    let levers = worst.map(|rank| std::mem::take(&mut rank.levers)).unwrap_or_default();
     let dry = DrySummary::worst(ranks.iter_mut().filter_map(|rank| rank.dry.take()));
     let is_indexed = |rank: &&Diagnosed| rank.dump.is_none();
     let indexed: Vec<&Card> = ranks.iter().filter(is_indexed).map(|rank| &rank.card).collect();
@@ -365,7 +348,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
         findings: every.unwrap_or(main),
         omitted: None,
         peak,
-        savings,
+        levers,
         processes,
         blind_spots,
         skipped_files,

@@ -6,9 +6,9 @@ pub(crate) mod blind;
 mod place;
 
 use crate::card::{Card, CardFinding};
-use crate::fixes;
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::holders::{self, Holder, HolderKind};
+use crate::levers;
 use crate::proof::{self, Proof};
 use crate::target::Target;
 use crate::text::file_name;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::Hash;
 use vramscope_inference::{
-    About, Basis, CallSite, Facts, Finding, FindingId, FindingKind, Fix, Look, Phase, Phrase,
+    About, Basis, CallSite, Facts, Finding, FindingId, FindingKind, Lever, Look, Phase, Phrase,
     Predicted, RankFacts, RankSkew, Sentence, Severity, Simulated, Words, lower_first, plain,
     rank_skew, rank_why, rank_words,
 };
@@ -82,8 +82,8 @@ pub struct FindingRecord {
     /// The changes with which a run goes through that failed, replayed over the whole run: what
     /// fits first, then by cost. Absent for other findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Fix>>", optional))]
-    pub fixes: Vec<Fix>,
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Lever>>", optional))]
+    pub fixes: Vec<Lever>,
     /// Known causes of memory that the file shows, whose cures do not suffice alone: those with
     /// most bytes first. Absent for other findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -285,7 +285,7 @@ fn entries<'a>(
         let mut place = claim.spot(&scene).map(|spot| place::of_spot(target, spot));
         // What replays say is a list of its own.
         let all = std::iter::once(action.clone()).filter(|action| !action.is_empty());
-        let all = all.chain(fixes::sentences(&predicted.fixes)).collect::<Vec<_>>().join(" ");
+        let all = all.chain(levers::sentences(&predicted.fixes)).collect::<Vec<_>>().join(" ");
         let (advice, action) = match finding.facts {
             Facts::Oom(_) => (action, all),
             _ => (action.clone(), action),

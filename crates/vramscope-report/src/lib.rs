@@ -41,7 +41,6 @@ pub mod events;
 pub mod explain;
 pub mod export;
 pub mod findings;
-mod fixes;
 pub mod flame;
 mod frames;
 mod groups;
@@ -51,6 +50,7 @@ pub mod index;
 pub mod info;
 pub mod ledger;
 pub mod lens;
+mod levers;
 pub mod lines;
 mod loaded_file;
 pub mod markdown;
@@ -91,12 +91,12 @@ pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
-pub use fixes::{PlanRecord, PlannedSet};
 use frames::stack;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, freed_by, owned_frames, row_site, site,
 };
 pub use groups::{Group, GroupKind, Groups};
+pub use levers::{PlanRecord, PlannedSet};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
 pub use part::part;
@@ -109,9 +109,9 @@ pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_inference::{
-    Category, ChangeKind, Cost, Covers, FindingId, FindingKind, Fix, Lasts, Look, Phase, Phrase,
-    Predicted, Recipe, RuleError, Rules, Sentence, Severity, Simulated, Widths, lower_first, plain,
-    site_filter,
+    Category, ChangeKind, Cost, Covers, EditRecord, FindingId, FindingKind, Lasts, Lever,
+    LeverBasis, LeverPlace, Look, Phase, Phrase, Predicted, Recipe, RuleError, Rules, Sentence,
+    Severity, Simulated, Widths, lower_first, plain, site_filter,
 };
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};
 pub use vramscope_trace::slicing::now;

@@ -2,7 +2,7 @@
 //! short, what would have fitted, and what other settings would reserve.
 
 use crate::derived::Derived;
-use crate::fixes;
+use crate::levers;
 use crate::target::Target;
 use crate::what_if::Item;
 use vramscope_inference::{
@@ -55,7 +55,7 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let simulator = Simulator { target, model };
     let mut all = Vec::new();
     for (i, story) in ooms {
-        let (fixes, looks) = fixes::of_oom(target, model, story, budget).await;
+        let (fixes, looks) = levers::of_oom(target, model, story, budget).await;
         let (simulated, least) = simulator.oom(story, budget).await.unzip();
         let is_last = target
             .entry
@@ -74,11 +74,11 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
         all.push((i, simulator.growth(&findings[i], growth, budget).await));
     }
     if let Some(i) = dead.filter(|_| !model.starts_late()) {
-        let fixes = fixes::last_uses(target, model, &findings[i], budget).await;
+        let fixes = levers::last_uses(target, model, &findings[i], budget).await;
         all.push((i, Predicted { fixes, ..Predicted::default() }));
     }
     if let Some(i) = graphs.filter(|_| !model.starts_late()) {
-        let fixes = fixes::without_graphs(target, model, budget).await.into_iter().collect();
+        let fixes = levers::without_graphs(target, model, budget).await.into_iter().collect();
         all.push((i, Predicted { fixes, ..Predicted::default() }));
     }
     if let Some((i, peak)) = reserved {
@@ -163,7 +163,7 @@ impl Simulator<'_> {
         // Dropping is replayed after each backward pass; an evaluation has none. Data is needed.
         let is_known = !self.model.starts_late() && !growth.at_evaluation && !growth.is_data;
         if let Some(line) = line.filter(|_| is_known) {
-            fixes.extend(fixes::without(target, self.model, &line, growth.total, budget).await);
+            fixes.extend(levers::without(target, self.model, &line, growth.total, budget).await);
         }
         Predicted { fixes, full_after, ..Predicted::default() }
     }

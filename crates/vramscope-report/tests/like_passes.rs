@@ -3,7 +3,7 @@
 use std::path::Path;
 use vramscope_inference::{Covers, FindingKind, Outcome, Rest};
 use vramscope_report::diagnose::{Diagnosis, Listing, at_peak, diagnose};
-use vramscope_report::{FileReader, Fix, LoadedFile};
+use vramscope_report::{FileReader, Lever, LoadedFile};
 use vramscope_units::Bytes;
 
 fn load(name: &str) -> LoadedFile {
@@ -26,7 +26,7 @@ fn diagnosed(file: &LoadedFile) -> Diagnosis {
     diagnose(vec![at_peak(target)], Listing::Main(5), 0)
 }
 
-fn fixes(diagnosis: &Diagnosis) -> &[Fix] {
+fn fixes(diagnosis: &Diagnosis) -> &[Lever] {
     &diagnosis.findings.first().expect("a failure").record.fixes
 }
 
@@ -43,7 +43,7 @@ fn a_request_that_grows_with_its_input_is_compared_with_the_step_before() {
     assert!(line.bytes.0 > 9 * before.0, "{line:?}");
     assert_eq!(line.text.as_deref(), Some(&*format!("was {before} in step 5")));
     let fix = fixes(&diagnosis).first().expect("a fix");
-    assert_eq!((fix.recipe.as_str(), fix.outcome), ("in_parts:4", Outcome::Fits));
+    assert_eq!((fix.recipe.as_str(), fix.outcome), ("in_parts:4", Some(Outcome::Fits)));
     assert_eq!(fix.covers, Covers::Step);
     let editable = file.target(0, 0).and_then(|target| target.entry.editable(0)).expect("a run");
     assert_eq!(editable.rest, Rest::Like);
@@ -61,7 +61,7 @@ fn a_failed_request_is_completed_by_the_like_one_before() {
     assert!((1.3..1.6).contains(&ratio), "{converted:?}");
     let editable = file.target(0, 0).and_then(|target| target.entry.editable(0)).expect("a run");
     assert_eq!(editable.rest, Rest::Like);
-    assert!(fixes(&diagnosis).iter().any(|fix| fix.outcome == Outcome::Fits));
+    assert!(fixes(&diagnosis).iter().any(Lever::fits));
 }
 
 /// Attention maps of each token are appended to a list that nothing clears.
@@ -69,9 +69,9 @@ fn a_failed_request_is_completed_by_the_like_one_before() {
 fn a_list_that_only_grows_can_be_dropped() {
     let file = load("case03");
     let diagnosis = diagnosed(&file);
-    let dropping = |fix: &&Fix| fix.text.starts_with("dropping local \"sink\"");
+    let dropping = |fix: &&Lever| fix.text.starts_with("Drop local \"sink\"");
     let fix = fixes(&diagnosis).iter().find(dropping).expect("a fix");
-    assert_eq!(fix.outcome, Outcome::Fits);
+    assert!(fix.fits());
     assert!(fix.recipe.is_empty(), "{fix:?}");
     // Each of 66 maps has 20.5 MiB.
     assert!(fix.saving_bytes.0 > 1_000 << 20, "{fix:?}");
@@ -87,8 +87,8 @@ fn a_run_that_grows_from_pass_to_pass_says_when_it_is_full_again() {
     let kept = Bytes((65_536 * 1024 + 2 * 65_536 * 256) * 4);
     let grows = format!("; each pass leaves {} more, 3 in a row", kept.brief());
     assert!(record.title.ends_with(&grows), "{}", record.title);
-    let (short, fit): (Vec<&Fix>, Vec<&Fix>) =
-        record.fixes.iter().partition(|fix| fix.outcome == Outcome::Short);
+    let (short, fit): (Vec<&Lever>, Vec<&Lever>) =
+        record.fixes.iter().partition(|fix| fix.is_short());
     assert!(!fit.is_empty() && short.iter().all(|fix| fix.lasts.is_none()), "{short:?}");
     for fix in fit {
         let lasts = fix.lasts.as_ref().expect("it grows on");

@@ -155,6 +155,8 @@ fn files_without_a_snapshot_are_rejected() {
     check("damaged/calls.pickle", "an object that os.system would build");
     check("damaged/text.pickle", "this is not a snapshot: it starts with");
     check("damaged/other.pickle", "not a memory snapshot: its root is");
+    let picture = read(b"\x89PNG\r\n\x1a\n\0\0", usize::MAX).expect_err("no snapshot").to_string();
+    assert!(picture.contains("starts with the bytes 89 50 4e 47 0d 0a 1a 0a"), "{picture}");
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub fn byte_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     while step > 1.0 && (hi / step).floor() - (lo / step).ceil() < 1.0 {
         step /= 2.0;
     }
-    let unit = byte_unit(hi.abs().max(1.0) as u64);
+    // From two units on, so that an axis up to 2 GiB has whole MiB and not "0.125 GiB".
+    let unit = byte_unit((hi.abs() / 2.0).max(1.0) as u64);
     // Enough decimals that all labels differ.
     let scale = scale(unit) as f64;
     let decimals = decimals_for(step / scale);

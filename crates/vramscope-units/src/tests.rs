@@ -75,7 +75,7 @@ fn ticks_are_round_and_distinct() {
     }
     assert_eq!(
         texts(byte_ticks(0.0, 1.5 * 1024f64.powi(3), 6)),
-        ["0", "0.25 GiB", "0.50 GiB", "0.75 GiB", "1.00 GiB", "1.25 GiB", "1.50 GiB"]
+        ["0", "256 MiB", "512 MiB", "768 MiB", "1024 MiB", "1280 MiB", "1536 MiB"]
     );
     assert_eq!(texts(event_ticks(-1.0, 38_000.0, 5)), ["#0", "#10,000", "#20,000", "#30,000"]);
     assert_eq!(

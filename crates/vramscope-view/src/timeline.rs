@@ -7,6 +7,7 @@ use js_sys::Float64Array;
 use serde::Serialize;
 use vramscope_render::gl::GpuTile;
 use vramscope_render::{Color, Palette, Strips, Theme};
+use vramscope_units::color::{css, label_on};
 use wasm_bindgen::prelude::*;
 use web_sys::{
     HtmlCanvasElement, MediaQueryList, Performance, WebGl2RenderingContext, WebGlContextAttributes,
@@ -55,6 +56,17 @@ impl Swatches {
     /// The CSS color of a color word.
     pub fn css(&self, color: u32) -> String {
         self.palette.css(Color::from_word(color))
+    }
+
+    /// The CSS color of a label on a color word.
+    pub fn ink(&self, color: u32) -> String {
+        self.palette.ink(Color::from_word(color))
+    }
+
+    /// The CSS color of a label on a color.
+    #[wasm_bindgen(js_name = inkOn)]
+    pub fn ink_on(red: u8, green: u8, blue: u8) -> String {
+        css(label_on([red, green, blue]))
     }
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .findings import BlindSpot, Finding, Fix
+from .findings import BlindSpot, Finding, Lever
 from .names import PhaseName, Severity
 from .records import Json
 from .shown import Shown
@@ -166,8 +166,8 @@ class Diagnosis(Shown):
     memory: DeviceMemory | None
     #: ``None`` if no memory was allocated.
     peak: HighestPeak | None
-    #: The changes that save most of a run without a finding above low.
-    savings: tuple[Fix, ...]
+    #: What can be changed, best first. Those of a failed run are the fixes of its finding.
+    levers: tuple[Lever, ...]
     #: Processes of which several dumps were read.
     processes: tuple[Process, ...]
     blind_spots: tuple[BlindSpot, ...]
@@ -188,7 +188,7 @@ class Diagnosis(Shown):
             ranks=tuple(map(RankGroup.of, json.get("ranks", ()))),
             memory=None if memory is None else DeviceMemory.of(memory),
             peak=None if peak is None else HighestPeak.of(peak),
-            savings=tuple(map(Fix.of, json.get("savings", ()))),
+            levers=tuple(map(Lever.of, json["levers"])),
             processes=tuple(map(Process.of, json.get("processes", ()))),
             blind_spots=tuple(map(BlindSpot.of, json["blind_spots"])),
             text=json["text"],

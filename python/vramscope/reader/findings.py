@@ -6,7 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .holders import Holder
-from .names import Basis, Cost, Covers, FindingKind, Outcome, PhaseName, Severity, SimulatedBasis
+from .names import (
+    Basis,
+    Cost,
+    Covers,
+    FindingKind,
+    LeverBasis,
+    Outcome,
+    PhaseName,
+    Severity,
+    SimulatedBasis,
+)
 from .records import Json
 from .shown import Grid, Part, Shown, size
 
@@ -95,50 +105,113 @@ class Simulated:
         )
 
 
-@dataclass(frozen=True, repr=False)
-class Fix(Shown):
-    """A change with which a failed run goes through, replayed over the whole run."""
+@dataclass(frozen=True)
+class LeverPlace:
+    """The line that a lever changes."""
 
+    #: In words: ``gpt.py:44``.
+    site: str
+    #: The recorded path of the file.
+    file: str
+    line: int
+
+    @classmethod
+    def of(cls, json: Json) -> LeverPlace:
+        """From the program's JSON."""
+        return cls(json["site"], json["file"], json["line"])
+
+
+@dataclass(frozen=True)
+class LeverEdit:
+    """A change as an edit of the program."""
+
+    #: The change: ``checkpoint:all``.
+    recipe: str
+    #: The line of the program; ``None`` if no call stack shows it.
+    place: str | None
+    #: What stands there.
+    what: str
+    #: The change in Python.
+    snippet: str
+
+    @classmethod
+    def of(cls, json: Json) -> LeverEdit:
+        """From the program's JSON."""
+        return cls(json["recipe"], json["place"], json["what"], json["snippet"])
+
+
+@dataclass(frozen=True, repr=False)
+class Lever(Shown):
+    """Something to change, and what the run needs then."""
+
+    #: Its name among the levers of a device.
+    id: str
+    #: The change's name, ``setting``, or the kind of the finding that it cures.
+    kind: str
     #: What to change, in a few words.
     text: str
     #: The change as ``vramscope what-if --apply`` takes it; empty for settings alone.
     recipe: str
     #: The settings in the form of ``PYTORCH_CUDA_ALLOC_CONF``; ``None`` if they stay.
     conf: str | None
-    outcome: Outcome
-    #: What PyTorch must have.
+    #: The line to change; ``None`` where it is not known.
+    place: LeverPlace | None
+    #: What PyTorch must have without the change.
+    now_bytes: int
+    #: What PyTorch must have with it.
     needs_bytes: int
-    #: The missing bytes; ``None`` unless ``outcome`` is ``short``.
-    short_by_bytes: int | None
-    #: What the peak of active bytes loses.
+    #: The difference.
     saving_bytes: int
     cost: Cost
+    #: ``None`` if no limit is known.
+    outcome: Outcome | None
+    #: The missing bytes; ``None`` unless ``outcome`` is ``short``.
+    short_by_bytes: int | None
     covers: Covers
-    #: The measured error of the peak.
+    #: When memory is full again, in words: ``12 steps``; ``None`` if nothing grows.
+    lasts: str | None
+    #: How the numbers were obtained.
+    basis: LeverBasis
+    #: The measured error.
     error_percent: float | None
-    #: The line that changes; ``None`` where it is not known.
-    site: str | None
+    #: Between which values ``needs_bytes`` lies, where the file can be read in two ways.
+    range_bytes: tuple[int, int] | None
+    #: The id of the finding that it cures.
+    cures: str | None
+    #: ``None`` for settings, and where no edit was written.
+    edit: LeverEdit | None
 
     @classmethod
-    def of(cls, json: Json) -> Fix:
+    def of(cls, json: Json) -> Lever:
         """From the program's JSON."""
+        place, edit, within = json["place"], json["edit"], json["range"]
+        lasts = json.get("lasts")
         return cls(
+            id=json["id"],
+            kind=json["kind"],
             text=json["text"],
             recipe=json["recipe"],
             conf=json["conf"],
-            outcome=json["outcome"],
+            place=None if place is None else LeverPlace.of(place),
+            now_bytes=json["now_bytes"],
             needs_bytes=json["needs_bytes"],
-            short_by_bytes=json["short_by"],
             saving_bytes=json["saving_bytes"],
             cost=json["cost"],
+            outcome=json["outcome"],
+            short_by_bytes=json["short_by"],
             covers=json["covers"],
+            lasts=None if lasts is None else f"{lasts['steps']} {lasts['called']}",
+            basis=json["basis"],
             error_percent=json["error_percent"],
-            site=json.get("site"),
+            range_bytes=None if within is None else (within[0], within[1]),
+            cures=json["cures"],
+            edit=None if edit is None else LeverEdit.of(edit),
         )
 
     def _parts(self) -> Iterable[Part]:
-        saves = f"saves {size(self.saving_bytes)} of the peak"
-        yield f"{self.text}: {self.outcome}, needs {size(self.needs_bytes)}, {saves}"
+        at = "" if self.place is None else f" ({self.place.site})"
+        outcome = "" if self.outcome is None else f"{self.outcome}, "
+        yield f"{self.text}{at}: {outcome}needs {size(self.needs_bytes)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,7 +319,7 @@ class Finding(Shown):
     #: Answers of the allocator's model: first about the run as recorded, then about changes.
     simulated: tuple[Simulated, ...]
     #: Changes with which a failed run goes through: what fits first, then by cost.
-    fixes: tuple[Fix, ...]
+    fixes: tuple[Lever, ...]
     #: Known causes of memory whose cures do not suffice alone: those with most bytes first.
     look: tuple[Look, ...]
     #: What holds its blocks at the end, most bytes first, if the file beside the snapshot tells it.
@@ -281,7 +354,7 @@ class Finding(Shown):
             blocks=json["blocks"],
             children=tuple(map(FindingChild.of, json["children"])),
             simulated=tuple(map(Simulated.of, json.get("simulated", ()))),
-            fixes=tuple(map(Fix.of, json.get("fixes", ()))),
+            fixes=tuple(map(Lever.of, json.get("fixes", ()))),
             look=tuple(map(Look.of, json.get("look", ()))),
             holders=tuple(map(Holder.of, json.get("holders", ()))),
             proof=None if proof is None else Proof.of(proof),

@@ -53,6 +53,9 @@ FindingKind = Literal[
 #: Whether a run goes through.
 Outcome = Literal["fits", "fits_barely", "short", "unknown"]
 
+#: How the numbers of a lever were obtained.
+LeverBasis = Literal["replayed", "estimated"]
+
 #: Categories of blocks.
 Category = Literal[
     "parameter",
@@ -86,7 +89,7 @@ SimulatedBasis = Literal["simulated", "recipe", "estimate"]
 CapacityBasis = Literal["exact", "bounded", "measured", "other_rank", "changing", "unknown"]
 
 #: What a change costs.
-Cost = Literal["setting", "edit", "time", "precision", "batch"]
+Cost = Literal["none", "edit", "time", "precision", "batch"]
 
 #: The part of a run that was replayed.
 Covers = Literal["run", "steps", "step", "request"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .findings import Fix
+from .findings import Lever
 from .names import CapacityBasis, Outcome, SimulatedBasis
 from .records import Json
 from .shown import Grid, Part, Shown, size
@@ -154,17 +154,17 @@ class Reserved:
 class PlannedSet(Shown):
     """A set of changes that fits, without a needless part."""
 
-    fix: Fix
+    lever: Lever
     #: The largest batch that fits with it, as in :class:`Plan`.
     largest_batch: float | None
 
     @classmethod
     def of(cls, json: Json) -> PlannedSet:
         """From the program's JSON."""
-        return cls(fix=Fix.of(json), largest_batch=json["largest_batch"])
+        return cls(lever=Lever.of(json), largest_batch=json["largest_batch"])
 
     def _parts(self) -> Iterable[Part]:
-        return self.fix._parts()
+        return self.lever._parts()
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class WhatIf(Shown):
         yield from self.text
         if self.plan is not None and self.plan.sets:
             sets = [
-                (one.fix.cost, one.fix.text, size(one.fix.needs_bytes)) for one in self.plan.sets
+                (one.lever.cost, one.lever.text, size(one.lever.needs_bytes)) for one in self.plan.sets
             ]
             yield Grid(("costs", "change", "needs"), sets, "<<>")
         if self.plan is None and self.scenarios:

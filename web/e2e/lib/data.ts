@@ -33,3 +33,18 @@ export const sample = JSON.parse(readFileSync(testData("sample_expected.json"), 
   string,
   SampleRank
 >;
+
+/** Labels of categories, as the page shows them. */
+export const LABELS: Record<string, string> = {
+  parameter: "parameters",
+  gradient: "gradients",
+  optimizer_state: "optimizer state",
+  buffer: "buffers",
+  input: "inputs",
+  activation: "activations",
+  temporary: "temporaries",
+  workspace: "workspaces",
+  communication: "communication",
+  cache: "caches",
+  unknown: "unknown",
+};

@@ -73,7 +73,9 @@ export class Viewer {
   /** Opens a place. */
   async place(name: string): Promise<void> {
     const places = this.page.getByRole("tablist", { name: "Places", exact: true });
-    await places.getByRole("tab", { name: new RegExp(`^\\d? ?${name}`) }).click();
+    // Files that are no ranks have another name.
+    const title = name === "Ranks" ? "(Ranks|Files)" : name;
+    await places.getByRole("tab", { name: new RegExp(`^\\d? ?${title}`) }).click();
   }
 
   /** Opens files and waits for a picture. */

@@ -52,9 +52,7 @@ export class Views {
 
   /** The switch of a line over the timeline. */
   line(name: "reserved" | "active" | "allocated"): Locator {
-    return this.page
-      .getByRole("group", { name: "Lines" })
-      .getByRole("button", { name, exact: true });
+    return this.page.locator(`.legend-lines button[data-band=${name}]`);
   }
 
   /** Opens files and waits until the views are loaded, with or without a picture. */
@@ -63,7 +61,7 @@ export class Views {
     if (typeof files === "string") await this.viewer.expectRow(basename(files), "ready");
     await expect(this.viewer.rows.first()).toHaveAttribute("data-state", "ready");
     // Without a history there is no toolbar.
-    const tools = this.page.getByTestId("color-by").or(this.page.getByText("No timeline"));
+    const tools = this.page.getByTestId("color-by").or(this.page.getByText(/No timeline|is empty/));
     await expect(tools.first()).toBeAttached();
   }
 
@@ -130,13 +128,31 @@ export class Views {
     await expect(this.moment).toHaveAttribute("data-event", String(event));
   }
 
-  /** The four bands of the state at the cursor. */
+  /** Bytes of a line at the cursor, in the legend. */
+  band(band: Band): Locator {
+    return this.page.locator(`.legend-bytes[data-key=${band}]`);
+  }
+
+  /** The four bands of the state at the cursor. The legend has the bytes of the lines shown. */
   async expectBands(bands: Record<Band, number>): Promise<void> {
     for (const band of BANDS) {
-      await expect(this.moment.locator(`[data-key=${band}] dd`)).toHaveAttribute(
-        "data-value",
-        String(bands[band]),
+      const line = this.page.locator(
+        `.legend-lines [data-band=${band.replace("_bytes", "")}][aria-pressed=false]`,
       );
+      const isHidden = (await line.count()) > 0;
+      if (isHidden) await line.click();
+      await expect(this.band(band)).toHaveAttribute("data-value", String(bands[band]));
+      if (isHidden) await this.band(band).click();
+    }
+  }
+
+  /** Bytes of categories at the cursor, in the legend. */
+  async expectCategories(
+    categories: readonly { category: string; bytes: number }[],
+  ): Promise<void> {
+    for (const { category, bytes } of categories) {
+      const entry = this.page.getByTestId("legend").locator(`[data-term="category:${category}"]`);
+      await expect(entry.locator(".legend-bytes")).toHaveAttribute("data-value", String(bytes));
     }
   }
 

@@ -64,21 +64,15 @@ export async function alone(viewer: Viewer): Promise<void> {
   await restedRange(viewer);
 }
 
-/** The event of the cursor, read from the state at the cursor. */
-export async function cursorOf(page: Page): Promise<number | null> {
-  const text = await page
-    .getByTestId("moment")
-    .getAttribute("data-event", { timeout: 2000 })
-    .catch(() => null);
-  return text === null ? null : Number(text);
-}
+/** The event of the cursor. */
+export const cursorOf = async (page: Page): Promise<number | null> =>
+  (await page.evaluate(() => window.vramscope.getState())).at ?? null;
 
 export const expectCursor = (page: Page, event: number) =>
-  expect(page.getByTestId("moment")).toHaveAttribute("data-event", String(event));
+  expect.poll(() => cursorOf(page)).toBe(event);
 
-/** A line of the state at the cursor. */
-export const bandOf = (page: Page, name: string) =>
-  page.getByTestId("moment").locator(`[data-key=${name}] dd`);
+/** Bytes of a line at the cursor, in the legend. */
+export const bandOf = (page: Page, name: string) => page.locator(`.legend-bytes[data-key=${name}]`);
 
 /** The pane of a view. */
 export const pane = (page: Page, view: string) => page.getByTestId(`view-${view}`);

@@ -66,7 +66,7 @@ test("lines have the bytes of the stacks through them, and a click chooses their
     await row.click();
     const chips = page.getByTestId("chips");
     await expect(chips.locator("[data-term='via:gpt.py:43 forward']")).toBeVisible();
-    await expect(viewer.details.getByTestId("group").locator("[data-key=peak] dd")).toHaveAttribute(
+    await expect(viewer.details.getByTestId("group").locator("h2")).toHaveAttribute(
       "data-value",
       String(sumOf(through)),
     );

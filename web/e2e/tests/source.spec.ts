@@ -115,7 +115,7 @@ test("a click on a line or a function chooses its blocks", async ({ viewer, page
   const views = new Views(viewer);
   await views.show(testData(LEAK));
   await views.setState({ view: "source", source: "43:/train/gpt.py" });
-  const peak = viewer.details.getByTestId("group").locator("[data-key=peak] dd");
+  const peak = viewer.details.getByTestId("group").locator("h2");
   const chips = page.getByTestId("chips");
   const line = annotated.lines.find((one) => one.line === 43);
   await expect(rowOf(page, 43)).toHaveAttribute("aria-selected", "true");

@@ -238,15 +238,7 @@ test("all events are listed, and a click moves the cursor to the command line's 
         reserved_bytes: sum(state.segments.map(({ total_size }) => total_size)),
       });
       await views.expectBands(state);
-      await expect(views.moment.locator(".share[data-category]")).toHaveCount(
-        state.categories.length,
-      );
-      for (const { category, bytes } of state.categories) {
-        await expect(views.moment.locator(`[data-category=${category}] .num`)).toHaveAttribute(
-          "data-value",
-          String(bytes),
-        );
-      }
+      await views.expectCategories(state.categories);
     };
     const row = table.grid.locator('[data-key="9"]');
     await row.click();

@@ -19,6 +19,11 @@ export class Appearance {
 
   /** The CSS color of a color word of the protocol, in the current theme. */
   swatch(color: number): string | undefined {
-    return this.#modules.swatch(color, this.dark.value);
+    return this.#modules.colors(this.dark.value)?.swatch(color);
+  }
+
+  /** The CSS color of a label on a color word, in the current theme. */
+  ink(color: number): string | undefined {
+    return this.#modules.colors(this.dark.value)?.ink(color);
   }
 }

@@ -102,6 +102,7 @@ export class RunLoader {
       this.#start(opening, waiting.length > 0);
       await this.indexes.follow(load, growing);
       await Promise.all(run.files.map(settled));
+      this.#refuse(load);
     } catch (error) {
       if (load === this.#loads && waiting.length > 0) {
         runs.run.value = null;
@@ -109,6 +110,26 @@ export class RunLoader {
       }
       status.report(failureOf(error));
     }
+  }
+
+  /** Closes a run whose only file cannot be read. The landing page says why. */
+  #refuse(load: number): void {
+    const { runs, selection, status, navigation } = this.#owners;
+    const [file, ...others] = load === this.#loads ? (runs.run.peek()?.files ?? []) : [];
+    const state = file?.load.peek();
+    if (!file || others.length > 0 || state?.state !== "error" || state.again) return;
+    // A part of the file may succeed.
+    if (file.tooLarge.peek() !== null) return;
+    batch(() => {
+      this.opened.value = null;
+      selection.clear();
+      runs.pool.clear();
+      runs.run.value = null;
+      navigation.settled.value = true;
+      const message = `${visible(file.path)} could not be read: ${state.failure.message}`;
+      status.notice.value = { ...state.failure, message };
+      status.announce(message);
+    });
   }
 
   /**

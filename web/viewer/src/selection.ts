@@ -229,13 +229,12 @@ export class Selection {
     this.clicked.value = slot;
   }
 
-  /** Filters by the group of a block: its call site, line or module. False if it has none. */
+  /** Filters by the group of a block: its category, line or module. False if it has none. */
   async #chooseGroupOf(block: number): Promise<boolean> {
     const { target } = this;
     if (!target) return false;
     const focus = this.focus.peek();
-    const group = this.#viewSelection.group.peek();
-    const query = { groupTerms: { block, group } };
+    const query = { groupTerms: { block, group: this.#viewSelection.group.peek() } };
     const terms = await target.client.view(target.target, "groupTerms", query);
     if (terms?.length === 0) return false;
     if (terms === null || this.focus.peek() !== focus) return true;
@@ -303,12 +302,9 @@ export class Selection {
     return this.focus.peek() === focus ? event : null;
   }
 
-  /**
-   * Cancels or clears one thing: a drag, the search, the card, the block, filters, the range, A
-   * and B.
-   */
+  /** Cancels or clears one thing: a drag, search, card, block, filters, range, A and B, cursor. */
   escape(): void {
-    const { search, range, ends } = this.#viewSelection;
+    const { search, range, ends, cursor } = this.#viewSelection;
     if (this.#plots.timeline.peek()?.cancelDrag()) return;
     if (search.peek() !== "") search.value = "";
     else if (this.card.peek() !== null) this.closeCard();
@@ -316,6 +312,7 @@ export class Selection {
     else if (this.#filters.terms.peek().length > 0) this.#filters.clear();
     else if (range.peek() !== null) range.value = null;
     else if (ends.peek().a !== null || ends.peek().b !== null) this.#viewSelection.clearEnds();
+    else cursor.value = null;
   }
 
   /** Closes the card in the details. The marks of a range go with its card. */

@@ -15,7 +15,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vramscope_report::check::{Check, Expression, Figures};
 use vramscope_report::diagnose::{
-    Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_savings,
+    Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_levers,
 };
 use vramscope_report::diagnostic::{Answer, markdown, text};
 use vramscope_report::peak::BandKind;
@@ -47,14 +47,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sources = Sources::new(&arguments.source)?;
     let (indexes, others): (Vec<PathBuf>, Vec<PathBuf>) =
         arguments.paths.iter().cloned().partition(|path| is_index(path));
-    // Of many ranks the search for savings would take longer than all else.
+    // Of many ranks the search for levers would take longer than all else.
     let recordings = expand(&others, Links::Everywhere).into_iter();
     let is_table = |path: &Path| path.extension().is_some_and(|of| of == "json");
-    let has_savings = recordings.filter(|of| of.is_named || !is_table(&of.path)).count() == 1;
+    let has_levers = recordings.filter(|of| of.is_named || !is_table(&of.path)).count() == 1;
     let has_figures = !expressions.is_empty();
     let mut devices = if indexes.is_empty() || !others.is_empty() {
         findings::each_device(&others, &arguments.window, |target: Target<'_>| {
-            let diagnosed = if has_savings { with_savings(target) } else { at_peak(target) };
+            let diagnosed = if has_levers { with_levers(target) } else { at_peak(target) };
             let side =
                 |target| now(async |budget| Side::new(target, BandKind::Requested, budget).await);
             (diagnosed, has_figures.then(|| Figures::Side(Box::new(side(target)))))

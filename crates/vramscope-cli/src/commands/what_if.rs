@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text,
-    batch_text, edit_text, limit_text, outcome_text, peak_text, plan_text, range_text, rest_text,
-    sentence, what_if,
+    batch_text, edit_text, limit_text, outcome_text, plan_text, range_text, rest_text, sentence,
+    what_if,
 };
 use vramscope_report::{LoadedFile, PlanRecord, Recipe, Target};
 
@@ -138,11 +138,9 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
         return writeln!(out, "{}", printable(why));
     }
     if let ([scenario], None) = (&report.scenarios[..], &report.plan) {
-        let peak = match scenario.declined {
-            Some(_) => String::new(),
-            None => format!("{} reserved at most, ", peak_text(scenario)),
-        };
-        let answer = format!("{}: {peak}{}.", scenario.change, outcome_text(scenario));
+        let needs = scenario.least_device_memory.map(|needs| format!("needs {needs}, "));
+        let (needs, outcome) = (needs.unwrap_or_default(), outcome_text(scenario));
+        let answer = format!("{}: {needs}{outcome}.", scenario.change);
         writeln!(out, "{}", styled(STRONG, answer))?;
     }
     writeln!(out, "The model reproduces this recording to the byte.")?;
@@ -162,20 +160,21 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     let mut table = Table::new(
         &[
             "change",
-            "reserved peak",
-            "range",
-            "active peak",
-            "flushes",
             "needs",
             "outcome",
+            "reserves",
+            "range",
+            "active peak",
+            "cache emptied",
             "basis",
         ],
-        &[false, true, true, true, true, true, false, false],
+        &[false, true, false, true, true, true, true, false],
     );
-    // The range, the flushes, the active peak and the basis, where the terminal is narrow.
-    table.optional([2, 4, 3, 7]);
+    // The range, how often the cache is emptied, the active peak and the basis, where the terminal
+    // is narrow.
+    table.optional([4, 6, 5, 7]);
     if report.scenarios.iter().all(|scenario| scenario.declined.is_none()) {
-        table.whole([6, 7]);
+        table.whole([2, 7]);
     }
     report.scenarios.iter().for_each(|scenario| table.row(row(scenario)));
     table.write(out)?;
@@ -211,9 +210,9 @@ fn plan_table(out: &mut dyn Write, plan: &PlanRecord) -> io::Result<()> {
     );
     for set in &plan.sets {
         table.row(vec![
-            set.fix.cost.name().to_owned(),
-            set.fix.text.clone(),
-            set.fix.needs_bytes.to_string(),
+            set.lever.cost.name().to_owned(),
+            set.lever.text.clone(),
+            set.lever.needs_bytes.to_string(),
             batch_text(set.largest_batch).unwrap_or_default(),
         ]);
     }
@@ -223,7 +222,7 @@ fn plan_table(out: &mut dyn Write, plan: &PlanRecord) -> io::Result<()> {
 
 /// The changes of a plan, as `--apply` takes them.
 fn recipes(plan: &PlanRecord) -> String {
-    let recipes = plan.sets.iter().map(|set| set.fix.recipe.as_str());
+    let recipes = plan.sets.iter().map(|set| set.lever.recipe.as_str());
     recipes.filter(|recipe| !recipe.is_empty()).collect::<Vec<_>>().join(" | ")
 }
 
@@ -231,16 +230,16 @@ fn row(scenario: &ScenarioRecord) -> Vec<String> {
     if scenario.declined.is_some() {
         let empty = String::new;
         let (change, outcome) = (scenario.change.clone(), outcome_text(scenario));
-        return vec![change, empty(), empty(), empty(), empty(), empty(), outcome, empty()];
+        return vec![change, empty(), outcome, empty(), empty(), empty(), empty(), empty()];
     }
     vec![
         scenario.change.clone(),
+        scenario.least_device_memory.map_or(String::new(), |b| b.to_string()),
+        outcome_text(scenario),
         scenario.reserved_peak.to_string(),
         range_text(scenario),
         scenario.active_peak.to_string(),
         scenario.flushes.0.to_string(),
-        scenario.least_device_memory.map_or(String::new(), |b| b.to_string()),
-        outcome_text(scenario),
         basis_text(scenario),
     ]
 }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use vramscope_dataset::schema::{TABLES, VERSION, VERSION_KEY, markdown};
 use vramscope_inference::Category;
 use vramscope_report::blocks::{BlockSort, blocks};
-use vramscope_report::diagnose::{Listing, diagnose, with_savings};
+use vramscope_report::diagnose::{Listing, diagnose, with_levers};
 use vramscope_report::peak::BandKind;
 use vramscope_report::segments::segments;
 use vramscope_report::summary::ErrorKind;
@@ -200,7 +200,7 @@ fn findings_are_those_of_diagnose() {
         each_device(path, |name, target| {
             name.clone_into(&mut file);
             target.entry.simulate(target.index);
-            devices.push(with_savings(target));
+            devices.push(with_levers(target));
         });
         // As `vramscope diagnose --all --format json` writes them.
         let said = serde_json::to_value(diagnose(devices, Listing::All(usize::MAX), 0));

@@ -25,6 +25,9 @@ pub use kinds::{About, Basis, FindingKind};
 pub use peak_parts::{PeakPart, peak_parts};
 pub use phrase::{Phrase, Sentence, at_or_with, lower_first, plain, site_filter};
 pub use precedence::is_detail;
-pub use predicted::{ChangeKind, Covers, Fix, Lasts, Look, Predicted, Simulated};
+pub use predicted::{
+    ChangeKind, Covers, EditRecord, Lasts, Lever, LeverBasis, LeverPlace, Look, Predicted,
+    Simulated,
+};
 pub use scene::{Claim, Exhibit, Parts, Scene, Spot, SpotWhat, Words};
 pub use severity::Severity;

@@ -1,6 +1,7 @@
 //! The results of replays for claims: the records that doors show.
 
 use super::changes::Cost;
+use super::id::FindingId;
 use crate::recipes::{Outcome, Rest};
 use crate::what_if::SimulatedBasis;
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,7 @@ pub struct Predicted {
     pub simulated: Vec<Simulated>,
     /// Replayed changes: those with which a failed run fits, or those that remove a leak, graphs
     /// without a backward pass, or memory that is never read again.
-    pub fixes: Vec<Fix>,
+    pub fixes: Vec<Lever>,
     /// Known causes whose cures do not suffice alone, after a failure.
     pub looks: Vec<Look>,
     /// Of a failure whose step cannot be completed: what PyTorch must have for the part that is in
@@ -75,42 +76,116 @@ pub struct Predicted {
     pub full_after: Option<(u64, Bytes)>,
 }
 
-/// A change, and whether the run goes through with it.
+/// Something to change, and what the run needs then: a change of the program, settings of the
+/// allocator, or the cure of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Fix {
-    /// The change in a few words: `6 blocks checkpointed (models.py:65)`.
-    pub text: String,
+pub struct Lever {
+    /// Its name among the levers of a device: `expandable_segments:True`, `checkpoint:all`, or the
+    /// id of the finding that it cures.
+    pub id: String,
+    /// The change's name: `checkpoint`. `setting` for settings alone, and the kind of the finding
+    /// for a cure that was not replayed.
+    pub kind: String,
     /// The change as `vramscope what-if --apply` takes it; empty for settings alone.
     pub recipe: String,
     /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
     pub conf: Option<String>,
-    /// Whether the run goes through.
-    pub outcome: Outcome,
-    /// The memory that PyTorch must have for the run to go through.
+    /// What to change, in a few words: `Checkpoint 6 of the 12 blocks`.
+    pub text: String,
+    /// The file's path.
+    pub path: String,
+    /// The device's ordinal.
+    pub device: u32,
+    /// The line to change; null where it is not known.
+    pub place: Option<LeverPlace>,
+    /// The memory that PyTorch must have for the run to go through without a change.
+    pub now_bytes: Bytes,
+    /// The same with the change.
     pub needs_bytes: Bytes,
-    /// The bytes that are missing at least; null unless `outcome` is `short`.
-    pub short_by: Option<Bytes>,
-    /// The peak of `active_bytes` is lower by this.
+    /// The difference; 0 for a change that needs more.
     pub saving_bytes: Bytes,
     /// The price.
     pub cost: Cost,
+    /// Whether the run goes through with the memory that PyTorch can have; null if no limit is
+    /// known.
+    pub outcome: Option<Outcome>,
+    /// The bytes that are missing at least; null unless `outcome` is `short`.
+    pub short_by: Option<Bytes>,
     /// The part of the run that was replayed.
     pub covers: Covers,
     /// When memory is full again, if something grows from step to step that the change leaves; null
     /// if nothing grows.
     #[serde(default)]
     pub lasts: Option<Lasts>,
-    /// The measured error of the peak, in percent; null where nothing but settings changes.
+    /// How the numbers were obtained.
+    pub basis: LeverBasis,
+    /// The measured error, in percent; null where nothing but settings changes, and where it was
+    /// not measured.
     pub error_percent: Option<f64>,
-    /// The line that changes: `gpt.py:44`; null where it is not known.
-    #[serde(default)]
-    pub site: Option<String>,
-    /// `text` with settings as they are written, without the variable. Only words need it, where
-    /// the record is made.
+    /// Between which values `needs_bytes` lies, where the file can be read in two ways; else null.
+    pub range: Option<[Bytes; 2]>,
+    /// The finding that it cures; null if none.
+    pub cures: Option<FindingId>,
+    /// The change as an edit of the program; null for settings, and where none was written.
+    pub edit: Option<EditRecord>,
+    /// The peak of `active_bytes` is lower by this, by the sizes of blocks alone. Only the order of
+    /// trials needs it, where the record is made.
     #[serde(skip)]
-    pub short: String,
+    pub lowers: Bytes,
+}
+
+/// How the numbers of a lever were obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum LeverBasis {
+    /// A replay of the run with the change through the model of the allocator.
+    Replayed,
+    /// What the peak loses without the blocks that the lever is about.
+    Estimated,
+}
+
+/// The line that a lever changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct LeverPlace {
+    /// In words: `gpt.py:44`.
+    pub site: String,
+    /// The recorded path of the file.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+}
+
+/// A change as an edit of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct EditRecord {
+    /// The change: `checkpoint:all`.
+    pub recipe: String,
+    /// The line of the program: `train.py:12`; null if no call stack shows it.
+    pub place: Option<String>,
+    /// What stands there.
+    pub what: String,
+    /// The change in Python. Names such as `model`, `block`, `hidden` and `lr` are the program's.
+    pub snippet: String,
+}
+
+impl Lever {
+    /// Whether the run goes through, with a margin.
+    pub fn fits(&self) -> bool {
+        self.outcome == Some(Outcome::Fits)
+    }
+
+    /// Whether it does not suffice.
+    pub fn is_short(&self) -> bool {
+        self.outcome == Some(Outcome::Short)
+    }
 }
 
 /// How long a run goes on with a change.
@@ -172,7 +247,7 @@ impl Covers {
 
 impl Predicted {
     /// The first change that fits.
-    pub fn best(&self) -> Option<&Fix> {
-        self.fixes.iter().find(|fix| fix.outcome == Outcome::Fits)
+    pub fn best(&self) -> Option<&Lever> {
+        self.fixes.iter().find(|lever| lever.fits())
     }
 }

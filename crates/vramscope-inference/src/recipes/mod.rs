@@ -92,6 +92,8 @@ pub struct Applied {
     pub site: Option<FrameId>,
     /// How many blocks of the model, passes with logits, or maps it found.
     pub found: u32,
+    /// Of how many blocks of the model; 0 for other changes.
+    pub of: u32,
 }
 
 impl Applied {
@@ -100,7 +102,7 @@ impl Applied {
     /// # Errors
     /// It changed nothing: `why`.
     pub(crate) fn of(changed: u32, why: Declined) -> Result<Self, Declined> {
-        if changed == 0 { Err(why) } else { Ok(Self { site: None, found: changed }) }
+        if changed == 0 { Err(why) } else { Ok(Self { site: None, found: changed, of: 0 }) }
     }
 }
 

@@ -252,9 +252,10 @@ impl<'a> ChangedRun<'a> {
         live
     }
 
-    /// The peak of `active_bytes` in a replay without a limit.
-    pub async fn replayed_active_peak(&self, settings: &Settings, budget: &mut Budget) -> u64 {
-        self.replay(settings, None, AddressOrder::Ascending, budget).await.active_peak
+    /// The peaks of `active_bytes` and `reserved_bytes` in a replay without a limit.
+    pub async fn free_peaks(&self, settings: &Settings, budget: &mut Budget) -> [u64; 2] {
+        let free = self.replay(settings, None, AddressOrder::Ascending, budget).await;
+        [free.active_peak, free.reserved_peak]
     }
 
     /// Requested bytes by category where they are most.

@@ -3,7 +3,7 @@
 use super::Diagnosis;
 use crate::diagnostic::cut_middle;
 use crate::lines::HoldingLine;
-use vramscope_inference::Severity;
+use vramscope_inference::{Lever, Severity};
 
 /// The maximum size of a diagnosis as indented JSON, in bytes.
 pub(super) const MAX_BYTES: usize = 8000;
@@ -75,9 +75,11 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         shorten(&mut headline.text, 200);
     }
     // The long numbers of many parts go before the words.
-    diagnosis.savings.iter_mut().for_each(|fix| shorten(&mut fix.text, text));
+    for lever in &mut diagnosis.levers {
+        fit_lever(lever, list, text);
+    }
     if text < 400 {
-        diagnosis.savings.clear();
+        diagnosis.levers.clear();
         diagnosis.memory = None;
     }
     diagnosis.processes.truncate(if text < 400 { 0 } else { list.min(4) });
@@ -141,12 +143,25 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         let of_simulated = finding.simulated.iter_mut();
         of_simulated.for_each(|one| shorten(&mut one.change, text));
         finding.fixes.truncate(if text < 400 { 0 } else { list });
-        finding.fixes.iter_mut().for_each(|fix| shorten(&mut fix.text, text));
+        finding.fixes.iter_mut().for_each(|lever| fit_lever(lever, list, text));
         finding.called_from.truncate(list.min(4));
         let of_children = finding.children.iter_mut().map(|child| &mut child.site);
         for site in of_children.chain(&mut finding.sites).chain(&mut finding.called_from) {
             shorten(site, text.min(200));
         }
+    }
+}
+
+/// Cuts the texts of a lever. The edit is the first that goes: `what-if` prints it.
+fn fit_lever(lever: &mut Lever, list: usize, text: usize) {
+    lever.edit = lever.edit.take().filter(|_| list >= LIMITS[0].0);
+    for words in [&mut lever.text, &mut lever.id, &mut lever.recipe] {
+        shorten(words, text);
+    }
+    cut_path(&mut lever.path, text);
+    if let Some(place) = &mut lever.place {
+        shorten(&mut place.site, text.min(200));
+        cut_path(&mut place.file, text);
     }
 }
 
@@ -172,32 +187,54 @@ mod tests {
         BlindSpotRecord, FindingChild, FindingEntry, FindingPlace, FindingRecord,
     };
     use crate::holders::{Holder, HolderKind};
+    use crate::levers::MAX_TOLD;
     use crate::lines::MAX_LINES;
     use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
-    use vramscope_inference::{Cost, Covers, Fix, Lasts, Look};
+    use vramscope_inference::{
+        Cost, Covers, EditRecord, Lasts, Lever, LeverBasis, LeverPlace, Look,
+    };
     use vramscope_units::{Blocks, Bytes, EventIndex};
 
     fn id() -> FindingId {
         "growth-0-0123456789abcdef".parse().expect("an id")
     }
 
-    fn fix(text: &str) -> Fix {
-        Fix {
-            text: text.to_owned(),
-            recipe: "checkpoint:all,chunked_loss:8".to_owned(),
+    fn lever(text: &str) -> Lever {
+        let (bytes, recipe) = (Bytes(u64::MAX), text.to_owned());
+        Lever {
+            id: recipe.clone(),
+            kind: "checkpoint".to_owned(),
+            edit: Some(EditRecord {
+                recipe: recipe.clone(),
+                place: Some(text.to_owned()),
+                what: text.to_owned(),
+                snippet: text.to_owned(),
+            }),
+            recipe,
             conf: Some("expandable_segments:True".to_owned()),
-            outcome: Outcome::FitsBarely,
-            needs_bytes: Bytes(u64::MAX),
-            short_by: Some(Bytes(u64::MAX)),
-            saving_bytes: Bytes(u64::MAX),
+            text: text.to_owned(),
+            path: text.to_owned(),
+            device: u32::MAX,
+            place: Some(LeverPlace {
+                site: text.to_owned(),
+                file: text.to_owned(),
+                line: u32::MAX,
+            }),
+            now_bytes: bytes,
+            needs_bytes: bytes,
+            saving_bytes: bytes,
             cost: Cost::Precision,
+            outcome: Some(Outcome::FitsBarely),
+            short_by: Some(bytes),
             covers: Covers::Request,
             lasts: Some(Lasts { steps: u64::MAX, called: "requests".to_owned() }),
+            basis: LeverBasis::Replayed,
             error_percent: Some(6.0),
-            site: Some("model.py:3".to_owned()),
-            short: text.to_owned(),
+            range: Some([bytes; 2]),
+            cures: Some(id()),
+            lowers: bytes,
         }
     }
 
@@ -353,7 +390,7 @@ mod tests {
             findings: findings.collect(),
             omitted: None,
             peak: Some(peak),
-            savings: vec![fix(text); list.saturating_sub(2).min(2)],
+            levers: vec![lever(text); list.min(MAX_TOLD)],
             processes: vec![process(text, list); list.min(4)],
             blind_spots: vec![BlindSpotRecord { kind: "no_categories", text: text.to_owned() }; 10],
             skipped_files: usize::MAX,
@@ -381,7 +418,7 @@ mod tests {
     fn changes_are_cut() {
         for (unit, list) in [("x", 7), ("é@", 50)] {
             let mut one = diagnosis(&[Severity::High], &unit.repeat(100), 1);
-            one.findings[0].record.fixes = vec![fix(&unit.repeat(10_000)); list];
+            one.findings[0].record.fixes = vec![lever(&unit.repeat(10_000)); list];
             fit(&mut one, 1, MAX_BYTES);
             let json = serde_json::to_string_pretty(&one).expect("JSON");
             assert!(json.len() <= MAX_BYTES, "{unit:?} {list}: {}", json.len());

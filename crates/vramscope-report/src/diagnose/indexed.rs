@@ -45,7 +45,7 @@ impl Diagnosed {
             headline,
             memory: failure.map(FailureMemory::summary),
             dump: None,
-            savings: Vec::new(),
+            levers: Vec::new(),
             dry: None,
             is_old: told.is_none(),
             card,

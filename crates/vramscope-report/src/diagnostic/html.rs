@@ -2,7 +2,7 @@
 //!
 //! Names come from files, so every text is escaped, and no attribute has a text of a file.
 
-use super::{Answer, Bar, Diagnostic, Fact, FigureRow, FixRow, LineRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FigureRow, LeverRow, LineRow, RankRow};
 use crate::html::escape;
 use std::fmt::Write as _;
 use vramscope_inference::capitalized;
@@ -56,7 +56,7 @@ pub fn html(answer: &Answer) -> String {
         put(&mut out, "p", "peak", &capitalized(words));
         bar(&mut out, memory);
     }
-    rows(&mut out, &answer.savings);
+    rows(&mut out, &answer.levers);
     for help in &answer.help {
         out.push_str("<p class=\"help\">");
         put(&mut out, "code", "", help);
@@ -177,7 +177,7 @@ fn bar(out: &mut String, bar: &Bar) {
     }
 }
 
-fn rows(out: &mut String, rows: &[FixRow]) {
+fn rows(out: &mut String, rows: &[LeverRow]) {
     if rows.is_empty() {
         return;
     }
@@ -186,7 +186,7 @@ fn rows(out: &mut String, rows: &[FixRow]) {
         out.push_str(if row.helps { "<tr>" } else { "<tr class=\"no\">" });
         put(out, "th", "", &row.label);
         put(out, "td", "", &row.text);
-        for (_, class, text) in FixRow::columns(rows) {
+        for (_, class, text) in LeverRow::columns(rows) {
             let fits = if row.verdict == "fits" && class == "outcome" { " fits" } else { "" };
             put(out, "td", &format!("{class}{fits}"), text(row));
         }

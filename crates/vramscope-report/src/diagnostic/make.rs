@@ -1,6 +1,6 @@
 //! What is said, from the record of a diagnosis.
 
-use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, LookRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, LeverRow, LookRow, RankRow};
 use crate::diagnose::{Diagnosis, MemorySummary, PeakSummary};
 use crate::findings::{BlindSpotRecord, FindingEntry, FindingRecord, of_device};
 use crate::holders::{Holder, HolderKind};
@@ -13,8 +13,8 @@ use crate::verdict::{MemoryBar, PeakWords, verdict};
 use crate::what_if::Outcome;
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Category, Covers, FindingId, FindingKind, Fix, Sentence, Severity, is_detail, lower_first,
-    plain,
+    Category, Cost, Covers, FindingId, FindingKind, Lever, LeverBasis, Sentence, Severity,
+    is_detail, lower_first, plain,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
@@ -34,7 +34,7 @@ impl Answer {
     pub fn new(diagnosis: &Diagnosis, paths: &[String], has_details: bool) -> Self {
         let is_run = !diagnosis.ranks.is_empty();
         let files = diagnosis.headlines.len();
-        let mut findings = said(&diagnosis.findings, has_details);
+        let mut findings = said(&diagnosis.findings, &diagnosis.levers, has_details);
         if files < 2 {
             // The file is named once.
             let unplaced = findings.iter_mut().skip(1).filter(|one| one.site.is_empty());
@@ -73,7 +73,7 @@ impl Answer {
             processes: processes(&diagnosis.processes, has_details),
             peak,
             ranks: ranks(diagnosis),
-            savings: savings(&diagnosis.savings),
+            levers: levers(&diagnosis.levers),
             help: help(diagnosis, paths),
             notes: notes(diagnosis),
         }
@@ -84,7 +84,7 @@ impl Answer {
         let verdict = verdict(target, budget).await;
         let mut entries = of_device(target);
         entries.sort_by_key(FindingEntry::weight);
-        let mut findings = said(&entries, false);
+        let mut findings = said(&entries, &[], false);
         for one in &mut findings {
             one.file.clear();
         }
@@ -134,7 +134,7 @@ fn bar_of_failure(
 }
 
 /// The findings that are said.
-fn said(all: &[FindingEntry], has_details: bool) -> Vec<Diagnostic> {
+fn said(all: &[FindingEntry], levers: &[Lever], has_details: bool) -> Vec<Diagnostic> {
     let is_told = |record: &FindingRecord| {
         let on_device = |one: &&FindingEntry| {
             (&one.record.path, one.record.device) == (&record.path, record.device)
@@ -142,13 +142,13 @@ fn said(all: &[FindingEntry], has_details: bool) -> Vec<Diagnostic> {
         is_detail(record.kind, all.iter().filter(on_device).map(|one| one.record.kind))
     };
     let said = all.iter().filter(|one| has_details || !is_told(&one.record));
-    said.map(|entry| diagnostic(entry, has_details)).collect()
+    said.map(|entry| diagnostic(entry, levers, has_details)).collect()
 }
 
 impl Answer {
     /// One finding with its whole text.
     pub fn of_finding(entry: &FindingEntry) -> Self {
-        Self { findings: vec![diagnostic(entry, true)], ..Self::default() }
+        Self { findings: vec![diagnostic(entry, &[], true)], ..Self::default() }
     }
 }
 
@@ -177,7 +177,7 @@ impl PeakSummary {
 }
 
 /// One finding.
-fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
+fn diagnostic(entry: &FindingEntry, levers: &[Lever], has_details: bool) -> Diagnostic {
     let record = &entry.record;
     let place = record.place.as_ref();
     let event = record.events.first().filter(|_| record.kind == FindingKind::Oom);
@@ -200,7 +200,11 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
     for (label, text) in held_by(record) {
         push(label, &text);
     }
-    push(FactLabel::Help, &lower_first(&entry.advice));
+    // A lever says what to do with its number.
+    let is_cured = levers.iter().any(|lever| lever.cures.as_ref() == Some(&record.id));
+    if !is_cured {
+        push(FactLabel::Help, &lower_first(&entry.advice));
+    }
     Diagnostic {
         id: Some(record.id.clone()),
         level: record.severity.into(),
@@ -214,7 +218,7 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
         what: place.map(|place| place.what.clone()).unwrap_or_default(),
         bar: None,
         facts,
-        fixes: fixes(record),
+        fixes: fixes(record, levers),
         looks: looks(record),
         figures: Vec::new(),
         detail: if has_details { record.text.clone() } else { String::new() },
@@ -253,39 +257,51 @@ fn bars(kind: FindingKind, proof: &Proof) -> Option<Fact> {
     Some(Fact { label: FactLabel::Bars(proof.title.clone()), text })
 }
 
-/// The changes that were replayed: whether a failed allocation fits, else what they save.
-fn fixes(record: &FindingRecord) -> Vec<FixRow> {
-    if record.kind != FindingKind::Oom {
-        return savings(&record.fixes);
-    }
+/// The fixes of a failed allocation, and what does not help. Of another finding, the levers that
+/// the list of the answer does not have.
+fn fixes(record: &FindingRecord, levers: &[Lever]) -> Vec<LeverRow> {
+    let is_failure = record.kind == FindingKind::Oom;
     let mut number = 0;
-    let row = |fix: &Fix| {
-        let helps = !matches!(fix.outcome, Outcome::Short);
-        number += u32::from(helps);
-        let verdict = match (fix.outcome, fix.short_by) {
-            (Outcome::Fits, _) => "fits".to_owned(),
-            (Outcome::Short, Some(short)) => format!("{short} short"),
-            (Outcome::Short, None) => "short".to_owned(),
-            (Outcome::FitsBarely, _) => "fits, barely".to_owned(),
-            (Outcome::Unknown, _) => "not known".to_owned(),
+    let row = |lever: &Lever| {
+        number += u32::from(!lever.is_short());
+        let label = match (lever.is_short(), is_failure) {
+            (true, _) => "no".to_owned(),
+            (false, true) => format!("fix {number}"),
+            (false, false) => format!("lever {number}"),
         };
-        FixRow {
-            label: if helps { format!("fix {number}") } else { "no".to_owned() },
-            text: fix.short.clone(),
-            needs: format!("needs {}", fix.needs_bytes),
-            verdict,
-            cost: cost(fix, record.step.is_some()),
-            basis: basis(fix),
-            helps,
-        }
+        lever_row(lever, label, record.step.is_some())
     };
-    record.fixes.iter().map(row).collect()
+    let is_listed = |lever: &&Lever| levers.iter().any(|listed| listed.id == lever.id);
+    record.fixes.iter().filter(|lever| is_failure || !is_listed(lever)).map(row).collect()
 }
 
-/// What a change costs, and what the replay covers.
-fn cost(fix: &Fix, is_step: bool) -> String {
-    let covers = match (&fix.lasts, fix.covers) {
-        (Some(lasts), _) if fix.outcome != Outcome::Short => {
+/// A lever in words. `is_step` tells whether what failed is a step.
+fn lever_row(lever: &Lever, label: String, is_step: bool) -> LeverRow {
+    let site = lever.place.as_ref().map_or("", |place| &place.site);
+    let is_told = site.is_empty() || lever.text.contains(site);
+    let verdict = match (lever.outcome, lever.short_by) {
+        (None, _) => String::new(),
+        (Some(Outcome::Fits), _) => "fits".to_owned(),
+        (Some(Outcome::Short), Some(short)) => format!("{short} short"),
+        (Some(Outcome::Short), None) => "short".to_owned(),
+        (Some(Outcome::FitsBarely), _) => "fits, barely".to_owned(),
+        (Some(Outcome::Unknown), _) => "not known".to_owned(),
+    };
+    LeverRow {
+        label,
+        text: if is_told { lever.text.clone() } else { format!("{} ({site})", lever.text) },
+        needs: format!("needs {}", lever.needs_bytes),
+        verdict,
+        cost: cost(lever, is_step),
+        basis: basis(lever),
+        helps: !lever.is_short(),
+    }
+}
+
+/// What a lever costs, and what the replay covers.
+fn cost(lever: &Lever, is_step: bool) -> String {
+    let covers = match (&lever.lasts, lever.covers) {
+        (Some(lasts), _) if !lever.is_short() => {
             Some(format!("full again in {} {}", grouped(lasts.steps), lasts.called))
         }
         // A note says it of all steps.
@@ -293,14 +309,20 @@ fn cost(fix: &Fix, is_step: bool) -> String {
         (_, Covers::Step) => Some(if is_step { "this step" } else { "this pass" }.to_owned()),
         (_, Covers::Request) => Some("this request only".to_owned()),
     };
-    let cost = (fix.outcome != Outcome::Short).then(|| fix.cost.name().to_owned());
+    let cost = match lever.cost {
+        Cost::None => "no cost",
+        cost => cost.name(),
+    };
+    let cost = (!lever.is_short()).then(|| cost.to_owned());
     cost.into_iter().chain(covers).collect::<Vec<_>>().join(", ")
 }
 
-fn basis(fix: &Fix) -> String {
-    match fix.error_percent {
-        Some(percent) => format!("±{:.0} %", percent.ceil()),
-        None => String::new(),
+fn basis(lever: &Lever) -> String {
+    match (lever.basis, lever.error_percent, lever.range) {
+        (LeverBasis::Estimated, ..) => "estimated".to_owned(),
+        (LeverBasis::Replayed, Some(percent), _) => format!("±{:.0} %", percent.ceil()),
+        (LeverBasis::Replayed, None, Some([low, high])) => format!("{low} to {high}"),
+        (LeverBasis::Replayed, None, None) => String::new(),
     }
 }
 
@@ -312,17 +334,9 @@ fn looks(record: &FindingRecord) -> Vec<LookRow> {
     record.look.iter().map(row).collect()
 }
 
-/// Changes that lower the peak.
-fn savings(all: &[Fix]) -> Vec<FixRow> {
-    let row = |(i, fix): (usize, &Fix)| FixRow {
-        label: format!("save {}", i + 1),
-        text: fix.short.clone(),
-        needs: format!("{} less", fix.saving_bytes),
-        verdict: String::new(),
-        cost: fix.cost.name().to_owned(),
-        basis: basis(fix),
-        helps: true,
-    };
+/// The list of what can be changed.
+fn levers(all: &[Lever]) -> Vec<LeverRow> {
+    let row = |(i, lever): (usize, &Lever)| lever_row(lever, format!("lever {}", i + 1), true);
     all.iter().enumerate().map(row).collect()
 }
 
@@ -371,26 +385,23 @@ fn processes(all: &[Process], is_complete: bool) -> Vec<String> {
 
 /// How fixes were found, and what was not looked for.
 fn notes(diagnosis: &Diagnosis) -> Vec<String> {
-    let has_fixes = |entry: &FindingEntry| !fixes(&entry.record).is_empty();
-    let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
-    // The cure of a part of the peak, of a run that could not be replayed with it.
-    let is_measured = |fix: &Fix| fix.outcome != Outcome::Unknown;
-    let are_steps = |fix: &Fix| fix.covers == Covers::Steps;
-    let mut all = diagnosis.findings.iter().flat_map(|entry| &entry.record.fixes);
-    let replayed = if all.any(are_steps) {
+    let of_findings = diagnosis.findings.iter().flat_map(|entry| &entry.record.fixes);
+    let all: Vec<&Lever> = of_findings.chain(&diagnosis.levers).collect();
+    let has_levers = !all.is_empty();
+    let replayed = if all.iter().any(|lever| lever.covers == Covers::Steps) {
         "each change was replayed over steps like those seen, without an evaluation or longer \
          inputs that the file lacks; ± is its measured error"
-    } else if diagnosis.savings.iter().all(is_measured) {
-        "each change was replayed over the run; ± is its measured error"
+    } else if all.iter().any(|lever| lever.basis == LeverBasis::Replayed) {
+        "needs: the least memory for PyTorch, replayed over the run; ± is the measured error"
     } else {
-        "changes with ± were replayed over the run; the others save at most this"
+        "needs: the peak less what the change saves at most"
     };
     // A dry run records frees as far as its PyTorch can.
     let is_told =
         |spot: &&BlindSpotRecord| diagnosis.dry.is_none() || spot.kind != "no_free_stacks";
     let blind = diagnosis.blind_spots.iter().filter(is_told).map(|spot| spot.text.clone());
     let dry = diagnosis.dry.iter().flat_map(|dry| dry.notes.iter().cloned());
-    has_fixes.then(|| replayed.to_owned()).into_iter().chain(dry).chain(blind).collect()
+    has_levers.then(|| replayed.to_owned()).into_iter().chain(dry).chain(blind).collect()
 }
 
 /// The commands that lead on: from the worst finding, else from the peak.
@@ -402,24 +413,24 @@ fn help(diagnosis: &Diagnosis, paths: &[String]) -> Vec<String> {
     let Some(file) = file else { return help };
     let is_indexed = diagnosis.indexed.contains(file);
     let file = quoted(file);
-    let apply = |fix: &Fix| format!("vramscope what-if {file} --apply {}", quoted(&fix.recipe));
+    let apply = |lever: &Lever| match &lever.conf {
+        Some(conf) if lever.recipe.is_empty() => {
+            format!("export PYTORCH_CUDA_ALLOC_CONF={}", quoted(conf))
+        }
+        _ => format!("vramscope what-if {file} --apply {}", quoted(&lever.recipe)),
+    };
+    let can_apply = |lever: &&Lever| lever.conf.is_some() || !lever.recipe.is_empty();
     match record {
         Some(_) if is_indexed => help.push(format!("vramscope diagnose {file}")),
         Some(record) if record.kind == FindingKind::Oom => {
-            let fits = record.fixes.iter().find(|fix| fix.outcome == Outcome::Fits);
-            help.push(match fits {
-                Some(fix) if !fix.recipe.is_empty() => apply(fix),
-                Some(Fix { conf: Some(conf), .. }) => {
-                    format!("export PYTORCH_CUDA_ALLOC_CONF={}", quoted(conf))
-                }
-                _ => format!("vramscope what-if {file}"),
-            });
+            let fits = record.fixes.iter().filter(|lever| lever.fits()).find(can_apply);
+            help.push(fits.map_or_else(|| format!("vramscope what-if {file}"), apply));
         }
         Some(record) => help.push(format!("vramscope show {} {file}", record.id)),
-        None => help.push(match diagnosis.savings.first() {
-            Some(fix) => apply(fix),
-            None => format!("vramscope peak {file}"),
-        }),
+        None => {
+            let lever = diagnosis.levers.iter().find(can_apply);
+            help.push(lever.map_or_else(|| format!("vramscope peak {file}"), apply));
+        }
     }
     if let ([path], false) = (paths, diagnosis.ranks.is_empty()) {
         help.push(format!("vramscope ranks {}", quoted(path)));

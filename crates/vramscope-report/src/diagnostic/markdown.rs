@@ -1,7 +1,7 @@
 //! An answer in Markdown, for a pull request or an issue: the findings, a table of changes, and the
 //! rest folded.
 
-use super::{Answer, Bar, Diagnostic, Fact, FigureRow, FixRow, LineRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FigureRow, LeverRow, LineRow, RankRow};
 use crate::markdown::{code_cell, escape, inline_code};
 use std::fmt::Write as _;
 use vramscope_inference::capitalized;
@@ -37,7 +37,7 @@ pub fn markdown(answer: &Answer) -> String {
         }
     }
     ranks(&mut out, &answer.ranks);
-    rows(&mut out, &answer.savings);
+    rows(&mut out, &answer.levers);
     if !answer.help.is_empty() || !answer.notes.is_empty() {
         out.push_str("<details><summary>What next, and what was not looked for</summary>\n\n");
         for help in &answer.help {
@@ -111,11 +111,11 @@ fn finding(out: &mut String, one: &Diagnostic) {
     }
 }
 
-fn rows(out: &mut String, rows: &[FixRow]) {
+fn rows(out: &mut String, rows: &[LeverRow]) {
     if rows.is_empty() {
         return;
     }
-    let columns: Vec<_> = FixRow::columns(rows).collect();
+    let columns: Vec<_> = LeverRow::columns(rows).collect();
     let (mut heads, mut rule) = (String::new(), String::new());
     for (head, class, _) in &columns {
         write!(heads, " {head} |").expect("a String takes all text");

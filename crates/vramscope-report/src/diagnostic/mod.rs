@@ -57,8 +57,8 @@ pub struct Answer {
     pub peak: Option<(String, Bar)>,
     /// The ranks in groups.
     pub ranks: Vec<RankRow>,
-    /// Changes that lower the peak of a file without a fault.
-    pub savings: Vec<FixRow>,
+    /// What can be changed, best first.
+    pub levers: Vec<LeverRow>,
     /// Commands to paste.
     pub help: Vec<String>,
     /// What was not looked for.
@@ -100,7 +100,7 @@ pub struct Diagnostic {
     /// Further lines.
     pub facts: Vec<Fact>,
     /// The changes that were replayed: what fits first.
-    pub fixes: Vec<FixRow>,
+    pub fixes: Vec<LeverRow>,
     /// Known causes with bytes and line.
     pub looks: Vec<LookRow>,
     /// What each figure of a message means. Terminals leave it out: the bar has the figures.
@@ -154,32 +154,32 @@ impl FactLabel {
     }
 }
 
-/// A change and its outcome.
+/// A lever in words.
 #[derive(Clone, Debug)]
-pub struct FixRow {
-    /// `fix 1`, `no`, `save 1`.
+pub struct LeverRow {
+    /// `fix 1`, `no`, `lever 1`.
     pub label: String,
-    /// What to change.
+    /// What to change, and the line.
     pub text: String,
-    /// `needs 4.15 GiB`, or what it saves.
+    /// `needs 4.15 GiB`.
     pub needs: String,
     /// `fits`, `fits, barely`, `22.00 MiB short`.
     pub verdict: String,
     /// What it costs, and what the replay covers if not the whole run.
     pub cost: String,
-    /// `simulated`, with the measured error.
+    /// The measured error, or `estimated`.
     pub basis: String,
     /// Whether it helps.
     pub helps: bool,
 }
 
 /// A column of a table of changes beside the change: its head, its class and its texts.
-type FixColumn = (&'static str, &'static str, fn(&FixRow) -> &str);
+type LeverColumn = (&'static str, &'static str, fn(&LeverRow) -> &str);
 
-impl FixRow {
+impl LeverRow {
     /// The columns that have a text in any of the rows.
-    fn columns(rows: &[Self]) -> impl Iterator<Item = FixColumn> + '_ {
-        let all: [FixColumn; 4] = [
+    fn columns(rows: &[Self]) -> impl Iterator<Item = LeverColumn> + '_ {
+        let all: [LeverColumn; 4] = [
             ("memory", "number", |row| &row.needs),
             ("outcome", "outcome", |row| &row.verdict),
             ("cost", "cost", |row| &row.cost),

@@ -1,6 +1,6 @@
 //! An answer in lines of a terminal or a log.
 
-use super::{Answer, Bar, Diagnostic, Fact, FactLabel, FixRow, Level, LineRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, Level, LeverRow, LineRow, RankRow};
 use vramscope_inference::lower_first;
 use vramscope_units::printable;
 
@@ -64,8 +64,8 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.ranks(&answer.ranks);
     }
     lines.peak(last);
-    if !answer.savings.is_empty() {
-        lines.rows(&answer.savings);
+    if !answer.levers.is_empty() {
+        lines.rows(&answer.levers);
     }
     let low: Vec<&Diagnostic> = answer.findings.iter().filter(is_low).collect();
     if !low.is_empty() {
@@ -365,22 +365,22 @@ impl Lines {
         }
     }
 
-    /// Changes in columns.
-    fn rows(&mut self, rows: &[FixRow]) {
-        let widest = |of: &dyn Fn(&FixRow) -> &str| {
-            rows.iter().map(|row| columns(of(row))).max().unwrap_or_default()
+    /// Levers in columns. What does not help has no cost, so its outcome may reach into that column.
+    fn rows(&mut self, rows: &[LeverRow]) {
+        let has_help = rows.iter().any(|row| row.helps);
+        let of_help = || rows.iter().filter(|row| row.helps || !has_help);
+        let widest = |of: fn(&LeverRow) -> &str| {
+            of_help().map(|row| columns(of(row))).max().unwrap_or_default()
         };
-        let label = widest(&|row| &row.label) + 1;
-        let [needs, verdict, cost, basis] = [
-            widest(&|row| &row.needs),
-            widest(&|row| &row.verdict),
-            widest(&|row| &row.cost),
-            widest(&|row| &row.basis),
-        ];
+        let label = rows.iter().map(|row| columns(&row.label)).max().unwrap_or_default() + 1;
+        let needs = rows.iter().map(|row| columns(&row.needs)).max().unwrap_or_default();
+        let [verdict, cost, basis] =
+            [widest(|row| &row.verdict), widest(|row| &row.cost), widest(|row| &row.basis)];
         let fixed: usize =
             [needs, verdict, cost, basis].into_iter().filter(|&w| w > 0).map(|w| w + 2).sum();
         let room = self.width.saturating_sub(label + 1 + fixed);
-        let text = widest(&|row| &row.text).min(room);
+        let texts = rows.iter().map(|row| columns(&row.text)).filter(|&text| text <= room);
+        let text = texts.max().unwrap_or_default();
         for row in rows {
             if columns(&row.text) > room {
                 self.stacked_row(row, label);
@@ -401,8 +401,8 @@ impl Lines {
                 (&row.cost, cost, Paint::Plain),
                 (&row.basis, basis, Paint::Faint),
             ] {
-                if width > 0 {
-                    let gap = " ".repeat(width - columns(of));
+                if width > 0 && (row.helps || !of.is_empty()) {
+                    let gap = " ".repeat(width.saturating_sub(columns(of)));
                     line.push((paint, format!("  {of}{gap}")));
                 }
             }
@@ -411,7 +411,7 @@ impl Lines {
     }
 
     /// A change, and below it its outcome, where both have no room in one line.
-    fn stacked_row(&mut self, row: &FixRow, label: usize) {
+    fn stacked_row(&mut self, row: &LeverRow, label: usize) {
         let head = format!("{:<label$} ", format!("{}:", row.label));
         self.wrapped(Paint::Plain, &head, &row.text, label + 1);
         let rest = [&row.needs, &row.verdict, &row.cost, &row.basis];

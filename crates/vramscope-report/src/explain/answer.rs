@@ -1,7 +1,7 @@
 //! What is said about messages, laid out by [`diagnostic`](crate::diagnostic) for every door.
 
 use super::record::{Advice, Bar, CauseKind, CauseVerdict, Explained, FigureName, Kind, Message};
-use crate::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FigureRow, FixRow, Level};
+use crate::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FigureRow, Level, LeverRow};
 use crate::text::ranges;
 use std::fmt::Write as _;
 use vramscope_inference::capitalized;
@@ -34,7 +34,7 @@ impl Explained {
 
 /// A message with its causes, changes and figures.
 fn whole(message: &Message) -> Diagnostic {
-    let row = |label: String, advice: &Advice, helps: bool| FixRow {
+    let row = |label: String, advice: &Advice, helps: bool| LeverRow {
         label,
         text: advice.change.clone(),
         needs: String::new(),

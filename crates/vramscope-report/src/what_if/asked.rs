@@ -39,7 +39,7 @@ pub async fn scenario(
     let question = Question {
         available: options.available(),
         total: options.memory(),
-        least: Search::WhenShort,
+        least: Search::Always,
         ..Question::as_recorded(&settings)
     };
     let scenario = model.answer(question, budget).await;

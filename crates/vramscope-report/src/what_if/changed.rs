@@ -1,9 +1,9 @@
 //! Scenarios of a changed program, and of a run whose failed step is completed.
 
-use super::edits::edits;
+use super::edits::edit;
 use super::{Configuration, Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
-use crate::fixes;
+use crate::levers::{MAX_TOLD, correction, levers};
 use crate::optimizations::{features, proof_of};
 use crate::target::Target;
 use vramscope_inference::Covers;
@@ -105,6 +105,7 @@ pub(super) async fn scenarios(
         }
     }
     let mut arena = Arena::new(editable);
+    let by = correction_of(target, model, &mut arena, budget).await;
     let mut records = Vec::with_capacity(all.len());
     for (recipes, settings) in &all {
         if editable.rest == Rest::Unknown && recipes.is_empty() && settings == own {
@@ -112,7 +113,7 @@ pub(super) async fn scenarios(
             continue;
         }
         let features = features.as_ref();
-        let change = Change { recipes, settings, options, available, at_most, features };
+        let change = Change { recipes, settings, options, available, at_most, by, features };
         let is_of_request = recipes.iter().all(|recipe| recipe.change.is_of_request);
         let record = scenario(target, editable, &mut arena, &change, budget).await;
         let is_request = editable.by == Completion::Request && !is_of_request;
@@ -150,8 +151,8 @@ pub(super) fn declined(
     why: String,
 ) -> ScenarioRecord {
     let (recipes, available) = (&options.recipes, options.available());
-    let (settings, at_most) = (&model.settings, available);
-    let change = Change { recipes, settings, options, available, at_most, features: None };
+    let (settings, at_most, by) = (&model.settings, available, 0);
+    let change = Change { recipes, settings, options, available, at_most, by, features: None };
     ScenarioRecord {
         change: one.text().to_owned(),
         conf: one.text().to_owned(),
@@ -162,8 +163,8 @@ pub(super) fn declined(
     }
 }
 
-/// The changes that save most in a run that went through.
-pub(super) async fn savings(
+/// The levers of a run that went through.
+pub(super) async fn of_levers(
     target: Target<'_>,
     model: &WhatIf,
     options: &Options,
@@ -171,18 +172,32 @@ pub(super) async fn savings(
 ) -> Vec<ScenarioRecord> {
     let mut records = Vec::new();
     let [available, at_most] = limits(options, model);
-    let found = fixes::savings(target, model, fixes::SAVINGS, budget).await;
+    let found = levers(target, &[], available, MAX_TOLD, budget).await;
     let Some(editable) = target.entry.editable(target.index) else { return records };
     let mut arena = Arena::new(editable);
-    for fix in found {
-        let Ok(recipes) = Recipe::parse_list(&fix.recipe) else { continue };
+    let by = correction_of(target, model, &mut arena, budget).await;
+    for lever in found.into_iter().filter(|lever| !lever.recipe.is_empty()) {
+        let Ok(recipes) = Recipe::parse_list(&lever.recipe) else { continue };
         let settings = &model.settings;
         let recipes = &recipes;
-        let change = Change { recipes, settings, options, available, at_most, features: None };
+        let change = Change { recipes, settings, options, available, at_most, by, features: None };
         let record = scenario(target, editable, &mut arena, &change, budget).await;
         records.push(ScenarioRecord { curve: Vec::new(), ..record });
     }
     records
+}
+
+/// See [`correction`].
+async fn correction_of(
+    target: Target<'_>,
+    model: &WhatIf,
+    arena: &mut Arena<'_>,
+    budget: &mut Budget,
+) -> i64 {
+    match arena.apply(target.entry.evidence(target.index), &[], budget).await {
+        Ok(run) => correction(model, &run, budget).await,
+        Err(_) => 0,
+    }
 }
 
 /// The recording itself, whose failed step cannot be completed.
@@ -229,6 +244,8 @@ struct Change<'a> {
     available: Option<u64>,
     /// Its upper bound: it differs from `available` under a limit of unknown size.
     at_most: Option<u64>,
+    /// By how much the run needs more than its list of blocks, in bytes.
+    by: i64,
     /// What the recording has already.
     features: Option<&'a Features>,
 }
@@ -246,17 +263,15 @@ async fn scenario(
         Err(declined) => return change.declined(target, editable.rest, declined),
     };
     let mut answer = run.answer(change.settings, change.available, budget).await;
-    let least = match answer.fits {
-        Some(Outcome::Short) => Some(run.least(&answer, change.settings, budget).await),
-        _ => None,
-    };
+    let least = run.least(change.settings, budget).await.saturating_add_signed(change.by);
     // The limit lies between both bounds, and so does the need.
-    if least.zip(change.at_most).is_some_and(|(least, at_most)| least <= at_most) {
+    if answer.fits == Some(Outcome::Short) && change.at_most.is_some_and(|most| least <= most) {
         answer.fits = Some(Outcome::FitsBarely);
     }
     let mut record = change.record(target, &run, &answer, least);
     if !change.options.recipes.is_empty() {
-        record.edits = edits(target, editable, change.recipes, &run.applied);
+        let both = change.recipes.iter().zip(&run.applied);
+        record.edits = both.filter_map(|(one, of)| edit(target, editable, one, of).0).collect();
     }
     record
 }
@@ -267,10 +282,11 @@ impl Change<'_> {
         target: Target<'_>,
         run: &ChangedRun<'_>,
         answer: &ChangedAnswer,
-        least: Option<u64>,
+        least: u64,
     ) -> ScenarioRecord {
         let (phase, step) = answer.fails_in.unwrap_or(answer.peak_in);
-        let short = least.zip(self.at_most).and_then(|(least, have)| least.checked_sub(have));
+        let is_short = answer.fits == Some(Outcome::Short);
+        let short = self.at_most.filter(|_| is_short).and_then(|have| least.checked_sub(have));
         let short = short.filter(|&bytes| bytes > 0);
         ScenarioRecord {
             reserved_peak: Bytes(answer.reserved_peak),
@@ -289,7 +305,7 @@ impl Change<'_> {
             outcome: answer.fits,
             limited_by: Some(PlaceRecord { phase, step }),
             short_by: short.map(Bytes),
-            least_device_memory: least.map(Bytes),
+            least_device_memory: Some(Bytes(least)),
             found: self.found(target, &run.applied),
             ..self.empty(target, run.rest)
         }

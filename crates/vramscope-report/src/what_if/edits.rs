@@ -1,57 +1,48 @@
-//! The changes of a scenario as edits of the program: the line, and the lines of PyTorch that do
-//! it.
+//! Changes as edits of the program: the line, and the lines of PyTorch that do it.
 //!
 //! `scripts/twins/snippets.py` runs the snippets.
 
 use super::changed::place;
 use crate::target::Target;
 use crate::text;
-use serde::{Deserialize, Serialize};
-use vramscope_inference::{Applied, EditAt, Editable, Recipe, Value};
+use vramscope_inference::{Applied, EditAt, EditRecord, Editable, LeverPlace, Recipe, Value};
 use vramscope_snapshot::FrameId;
+use vramscope_trace::is_generated_file;
 
-/// A change as an edit of the program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct EditRecord {
-    /// The change: `checkpoint:all`.
-    pub recipe: String,
-    /// The line of the program: `train.py:12`; null if no call stack shows it.
-    pub place: Option<String>,
-    /// What stands there.
-    pub what: String,
-    /// The change in Python. Names such as `model`, `block`, `hidden` and `lr` are the program's.
-    pub snippet: String,
-}
-
-/// The edits that recipes are.
-pub(super) fn edits(
+/// A change as an edit of the program, and the line that it is about; each `None` where it is not
+/// known.
+pub(crate) fn edit(
     target: Target<'_>,
     editable: &Editable,
-    recipes: &[Recipe],
-    applied: &[Applied],
-) -> Vec<EditRecord> {
-    let both = recipes.iter().zip(applied);
-    both.filter_map(|(recipe, applied)| {
-        let at = editable.edit_at(recipe.change, applied, target.entry.evidence(target.index));
-        let place = match &recipe.value {
-            // The line of the recipe itself.
-            Value::Site(site) if at.frame.is_none() => Some(site.clone()),
-            _ => at.frame.map(|frame| place(target, frame)),
-        };
-        let is_of_transformers = at.package.is_some_and(|frame| {
-            let file = target.snapshot().text(target.snapshot().frame(frame).file);
-            file.contains("/transformers/")
-        });
-        Some(EditRecord {
-            recipe: recipe.to_string(),
-            place,
-            what: what(target, recipe, at),
-            snippet: recipe.snippet(is_of_transformers)?,
-        })
-    })
-    .collect()
+    recipe: &Recipe,
+    applied: &Applied,
+) -> (Option<EditRecord>, Option<LeverPlace>) {
+    let at = editable.edit_at(recipe.change, applied, target.entry.evidence(target.index));
+    let lever = applied.site.or(at.frame).and_then(|frame| lever_place(target, frame));
+    let site = match &recipe.value {
+        // The line of the recipe itself.
+        Value::Site(site) if at.frame.is_none() => Some(site.clone()),
+        _ => at.frame.map(|frame| place(target, frame)),
+    };
+    let is_of_transformers = at.package.is_some_and(|frame| {
+        let file = target.snapshot().text(target.snapshot().frame(frame).file);
+        file.contains("/transformers/")
+    });
+    let edit = recipe.snippet(is_of_transformers).map(|snippet| EditRecord {
+        recipe: recipe.to_string(),
+        place: site,
+        what: what(target, recipe, at),
+        snippet,
+    });
+    (edit, lever)
+}
+
+/// A line of the program; `None` for generated code.
+pub(crate) fn lever_place(target: Target<'_>, frame: FrameId) -> Option<LeverPlace> {
+    let of = target.snapshot().frame(frame);
+    let file = target.snapshot().text(of.file).into_owned();
+    let site = place(target, frame);
+    (!is_generated_file(&file)).then_some(LeverPlace { site, file, line: of.line })
 }
 
 /// What stands at the line of an edit.

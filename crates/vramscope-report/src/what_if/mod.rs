@@ -12,9 +12,10 @@ mod text;
 
 pub use asked::scenario;
 pub use changed::USUAL;
-pub(crate) use changed::{REST_UNKNOWN, editable, least_available, most_available, place};
+pub(crate) use changed::{REST_UNKNOWN, editable, least_available, most_available};
 pub use devices::{CONTEXT, Gpu, gpu_names, parse_gpu, parse_memory};
-pub use edits::{EditRecord, edit_text};
+pub use edits::edit_text;
+pub(crate) use edits::{edit, lever_place};
 pub use host::PinnedSettingsRecord;
 pub use limit::RankLimit;
 pub use options::{Configuration, Item, Options, WrongItem};
@@ -23,10 +24,10 @@ pub use text::{
     basis_text, batch_text, calibration_text, limit_text, outcome_text, peak_text, plan_text,
     range_text, rest_text, sentence, verdict,
 };
-pub use vramscope_inference::Outcome;
+pub use vramscope_inference::{EditRecord, Outcome};
 
 use crate::derived::Derived;
-use crate::fixes::PlanRecord;
+use crate::levers::PlanRecord;
 use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
 use serde::{Deserialize, Serialize};
@@ -274,7 +275,7 @@ pub async fn what_if(
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;
     if let Some(bytes) = options.available().filter(|_| options.plan.is_some()) {
-        report.plan = crate::fixes::of_device(target, model, bytes, budget).await;
+        report.plan = crate::levers::of_device(target, model, bytes, budget).await;
     }
     if changed::is_wanted(target, options) {
         report.scenarios = changed::scenarios(target, model, options, budget).await;
@@ -291,7 +292,7 @@ pub async fn what_if(
         report.scenarios.push(record);
     }
     if !options.has_question() {
-        report.scenarios.extend(changed::savings(target, model, options, budget).await);
+        report.scenarios.extend(changed::of_levers(target, model, options, budget).await);
     }
     report
 }
@@ -413,12 +414,9 @@ fn questions(
     for text in [expandable.as_str(), "max_split_size_mb:128", "roundup_power2_divisions:4"] {
         let settings = parse_settings(text, own).expect("usual settings");
         if settings != *own {
-            // A search for the least memory takes many replays: only expandable segments get one.
-            let least = if text == expandable { Search::Always } else { Search::WhenShort };
-            questions.push((text.to_owned(), Ok(Question { settings, least, ..base.clone() })));
+            questions.push((text.to_owned(), Ok(Question { settings, ..base.clone() })));
         }
     }
-    let base = Question { least: Search::WhenShort, ..base };
     if model.calls_empty_cache() {
         let question = Question { without_empty_cache: true, ..base.clone() };
         questions.push(("without empty_cache".to_owned(), Ok(question)));

@@ -1,7 +1,7 @@
 //! The words of a prediction.
 
 use super::{CapacityRecord, Outcome, PartsRecord, ScenarioRecord, WhatIfReport};
-use crate::fixes::{MAX_BATCH, PlanRecord};
+use crate::levers::{MAX_BATCH, PlanRecord};
 use std::cmp::Ordering;
 use vramscope_inference::Covers;
 use vramscope_inference::{Rest, SimulatedBasis, StepPhase, WhatIf};

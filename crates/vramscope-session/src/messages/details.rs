@@ -109,6 +109,8 @@ pub struct StackDetail {
     pub frames: Vec<FrameRow>,
     /// A note: this is the stack of the free, or the reason why there is no stack.
     pub note: Option<String>,
+    /// The frames of frameworks in words: `30 native frames`. Empty without one.
+    pub folded: String,
 }
 
 /// One frame.

@@ -32,8 +32,8 @@ use vramscope_report::what_if::{
     SettingsRecord, USUAL, WrongItem,
 };
 use vramscope_report::{
-    CategoryShare, Cost, Covers, Fix, Lasts, Look, PlanRecord, PlannedSet, ProgramRecord,
-    Simulated, TensorRecord,
+    CategoryShare, Cost, Covers, Lasts, Lever, LeverBasis, LeverPlace, Look, PlanRecord,
+    PlannedSet, ProgramRecord, Simulated, TensorRecord,
 };
 use vramscope_trace::Exactness;
 use vramscope_units::{
@@ -193,7 +193,9 @@ fn declarations() -> String {
         Cost,
         Covers,
         Lasts,
-        Fix,
+        Lever,
+        LeverBasis,
+        LeverPlace,
         PlannedSet,
         PlanRecord,
         Look,

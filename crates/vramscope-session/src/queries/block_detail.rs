@@ -5,6 +5,7 @@ use super::hover::lifetime;
 use super::shares::fraction;
 use crate::messages::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use std::fmt::Write as _;
+use std::path::Path;
 use vramscope_layout::{Axis, site_color};
 use vramscope_report::holders::{self, HolderKind};
 use vramscope_report::shapes::{BlockShapes, ShapeSource};
@@ -14,7 +15,7 @@ use vramscope_report::{
 };
 use vramscope_snapshot::{Events, PoolIndex, SegmentType, Snapshot, StackId, StrId};
 use vramscope_trace::{Block, NoStack, Origin, Trace, is_library};
-use vramscope_units::{Bytes, EventIndex};
+use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The details of the block that a reference names: `<device>:<address>@<event|pre>`.
 pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Option<BlockDetail> {
@@ -277,8 +278,20 @@ pub(crate) fn stack(entry: &SnapshotEntry, stack: StackId, note: Option<&str>) -
     let row = |frame: &FrameRecord<'_>| {
         FrameRow::new(frame, entry.source(&frame.file, frame.line).unwrap_or_default())
     };
-    let frames = frames(&entry.snapshot, stack).iter().map(row).collect();
-    StackDetail { frames, note: note.map(str::to_owned) }
+    let frames: Vec<FrameRow> = frames(&entry.snapshot, stack).iter().map(row).collect();
+    StackDetail { folded: folded(&frames), frames, note: note.map(str::to_owned) }
+}
+
+/// The frames of frameworks in words: `30 native frames`, or `12 framework frames` with Python's.
+pub(super) fn folded(frames: &[FrameRow]) -> String {
+    let is_python = |frame: &&FrameRow| Path::new(&frame.file).extension() == Some("py".as_ref());
+    let of_framework: Vec<_> = frames.iter().filter(|frame| frame.framework).collect();
+    let kind = if of_framework.iter().any(is_python) { "framework" } else { "native" };
+    match of_framework.len() {
+        0 => String::new(),
+        1 => format!("1 {kind} frame"),
+        count => format!("{} {kind} frames", grouped(count as u64)),
+    }
 }
 
 /// A line of source, if it was recorded; else empty.

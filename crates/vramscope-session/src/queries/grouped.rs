@@ -10,7 +10,7 @@ use vramscope_layout::{
     Axis, Band, Color, Colors, GroupEdges, Place, StackOrder, Timeline, View, block_run,
 };
 use vramscope_report::search::Matcher;
-use vramscope_report::{GroupKind, Groups, Quantity, Target, block_site};
+use vramscope_report::{GroupKind, Groups, Quantity, Target};
 use vramscope_trace::slicing::{Budget, SlicedTask};
 use vramscope_units::Bytes;
 
@@ -186,7 +186,7 @@ pub(super) async fn labels(
         }
     }
     // Narrow bands have labels beside the largest total, the largest band first.
-    without.sort_by_key(|band| Reverse(band.bytes));
+    without.sort_by_key(|band| Reverse(band.most));
     for band in without {
         let Some(text) = texts(at, grouped, band).pop() else { continue };
         let width = width(&text, letter[0]);
@@ -200,16 +200,13 @@ pub(super) async fn labels(
     labels
 }
 
-/// The terms of a search for a block's group: in groups by line or module its group, else its call
-/// site.
+/// The terms of a search for a block's group. None in a stack without groups.
 pub(super) fn terms(at: Target<'_>, grouped: Option<&Grouped>, block: u32) -> Vec<String> {
-    let Some(found) = at.trace().blocks.get(block as usize) else { return Vec::new() };
-    match grouped.filter(|grouped| grouped.kind != GroupKind::Category) {
-        Some(Grouped { groups, .. }) => {
-            groups.groups[groups.of_block[block as usize] as usize].terms(at)
-        }
-        None => vec![format!("site:{}", block_site(at, found))],
-    }
+    let group = |Grouped { groups, .. }: &Grouped| {
+        let &group = groups.of_block.get(block as usize)?;
+        Some(groups.groups[group as usize].terms(at))
+    };
+    grouped.and_then(group).unwrap_or_default()
 }
 
 /// Where a block lies in a view.
@@ -230,15 +227,10 @@ pub(super) async fn run(
 
 /// The texts of a band's label, from the longest to the shortest.
 fn texts(at: Target<'_>, grouped: &Grouped, band: &Band) -> Vec<String> {
-    let size = shown(band).text;
-    let up_to = if band.bytes > 0 { "" } else { "up to " };
+    let size = Quantity::bytes(Bytes(band.most)).text;
+    let up_to = if band.least == band.most { "" } else { "up to " };
     let names = grouped.groups.groups[band.group as usize].names(at);
     names.iter().map(|name| format!("{name} · {up_to}{size}")).collect()
-}
-
-/// The bytes of a band's label: those at the largest total in view, or else its most in view.
-fn shown(band: &Band) -> Quantity {
-    Quantity::bytes(Bytes(if band.bytes > 0 { band.bytes } else { band.most }))
 }
 
 fn width(text: &str, letter: f64) -> f64 {
@@ -252,13 +244,16 @@ fn label(
     [x0, x1, y0, y1]: Place,
     beside: Option<Side>,
 ) -> GroupLabel {
-    let category = grouped.groups.groups[band.group as usize].category;
+    let category = Color::category(grouped.groups.groups[band.group as usize].category as u8);
+    let shaded = match grouped.kind {
+        GroupKind::Category => category,
+        GroupKind::Line | GroupKind::Module => category.shaded(band.group),
+    };
     GroupLabel {
         group: band.group,
         text,
-        bytes: shown(band),
-        color: Color::category(category as u8).word(),
-        dimmed: band.is_dimmed,
+        bytes: Quantity::bytes(Bytes(band.most)),
+        color: shaded.of_hits(band.most, band.drawn).word(),
         beside,
         x: (x0, x1),
         y: (y0, y1),

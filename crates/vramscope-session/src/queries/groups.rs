@@ -177,18 +177,21 @@ pub(crate) async fn group(
     budget.charge(course.0.len() as u64).await;
     let last = trace.slots() - 1;
     let (peak, most) = (slot_of(trace.requested_band.peak_event), course.most(0, last));
+    let share = 100.0 * fraction(course.at(peak), trace.requested.at(peak));
     let (slot, note) = match course.at(peak) {
-        0 => (most.0, "most at once"),
-        _ => (peak, "at the peak"),
+        0 => (most.0, format!("most at once, {}", slot_label(trace, most.0))),
+        _ => (peak, format!("at the peak, {share:.0} % of it")),
     };
     let title = Quantity::bytes(Bytes(course.at(slot)));
-    let rows = rows(at, &blocks, &course, cursor, budget).await;
+    let rows = rows(at, &blocks, &course, (slot, cursor), budget).await;
     let sites = sites(at, &blocks, slot, budget).await;
     let categories = at.entry.categories(at.index);
     budget.charge(2 * blocks.len() as u64).await;
-    let live = blocks.iter().copied().filter(|&i| trace.blocks[i as usize].is_live_at(slot));
-    let shares =
-        by_category(live.map(|i| (categories.get(i).category, trace.blocks[i as usize].bytes.0)));
+    let shares = by_category(blocks.iter().map(|&i| {
+        let block = &trace.blocks[i as usize];
+        let bytes = if block.is_live_at(slot) { block.bytes.0 } else { 0 };
+        (categories.get(i).category, bytes)
+    }));
     let whole = course.at(slot);
     let categories: Vec<_> =
         shares.iter().map(|s| category_row(s.category, s.bytes.0, whole)).collect();
@@ -197,7 +200,8 @@ pub(crate) async fn group(
     let steps_label = step_words(at)[1].to_owned();
     let mut card = GroupCard {
         title,
-        note: note.to_owned(),
+        note,
+        blocks: Quantity::count(blocks.len() as u64, "block", "blocks"),
         rows,
         steps_label,
         steps,
@@ -210,18 +214,18 @@ pub(crate) async fn group(
     Some(card)
 }
 
-/// The properties of a group.
+/// The properties of a group, whose title has the bytes in `shown`.
 async fn rows(
     at: Target<'_>,
     blocks: &[u32],
     course: &Course,
-    cursor: Option<i64>,
+    (shown, cursor): (u32, Option<i64>),
     budget: &mut Budget,
 ) -> Vec<DetailRow> {
     let trace = at.trace();
-    let (end, peak) = (trace.slots() - 1, slot_of(trace.requested_band.peak_event));
+    let (end, title) = (trace.slots() - 1, course.at(shown));
     let cursor = cursor.map(|event| slot_after(trace, event));
-    let (mut of_peak, mut of_cursor, mut of_end) = (0u64, 0u64, 0u64);
+    let (mut of_cursor, mut of_end) = (0u64, 0u64);
     let (mut all, mut largest, mut last) = (0u64, 0u64, None);
     for part in strides(blocks.len()) {
         budget.charge(4 * part.len() as u64).await;
@@ -230,7 +234,6 @@ async fn rows(
             all = all.saturating_add(block.bytes.0);
             largest = largest.max(block.bytes.0);
             last = last.max(Some(block.enters));
-            of_peak += u64::from(block.is_live_at(peak));
             of_end += u64::from(block.is_live_at(end));
             of_cursor += u64::from(cursor.is_some_and(|slot| block.is_live_at(slot)));
         }
@@ -242,20 +245,23 @@ async fn rows(
     };
     let held = |slot: u32, blocks: u64| match blocks {
         0 => "none".to_owned(),
+        _ if course.at(slot) == title => format!("the same, {}", count(blocks)),
         _ => format!("{}, {}", Bytes(course.at(slot)), count(blocks)),
     };
-    row("peak", "at the peak", held(peak, of_peak), course.at(peak));
-    let share = 100.0 * fraction(course.at(peak), trace.requested.at(peak));
-    row("share", "share of the peak", format!("{share:.1} %"), course.at(peak));
     if let Some(slot) = cursor {
         row("cursor", "at the cursor", held(slot, of_cursor), course.at(slot));
     }
     let (slot, most) = course.most(0, end);
-    row("most", "most at once", format!("{}, {}", Bytes(most), slot_label(trace, slot)), most);
+    if most > title {
+        row("most", "most at once", format!("{}, {}", Bytes(most), slot_label(trace, slot)), most);
+    }
     row("end", "not freed", held(end, of_end), course.at(end));
-    row("blocks", "blocks", grouped(blocks.len() as u64), blocks.len() as u64);
-    row("allocated", "allocated in all", Bytes(all).to_string(), all);
-    row("largest", "largest block", Bytes(largest).to_string(), largest);
+    if all > title {
+        row("allocated", "allocated in all", Bytes(all).to_string(), all);
+    }
+    if largest != title {
+        row("largest", "largest block", Bytes(largest).to_string(), largest);
+    }
     // Blocks are sorted by the slot at which they enter.
     let first = blocks.first().map(|&index| trace.blocks[index as usize].enters);
     for (key, label, slot) in
@@ -308,6 +314,7 @@ fn copy(terms: &[String], card: &GroupCard) -> String {
         out.write_fmt(text).expect("writing to a String cannot fail");
         out.push('\n');
     };
+    line(format_args!("{} {}, {}", card.title.text, card.note, card.blocks.exact));
     for row in &card.rows {
         line(format_args!("{}: {}", row.label, row.text));
     }

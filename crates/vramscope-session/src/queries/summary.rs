@@ -8,12 +8,12 @@ use crate::messages::views::{
 use vramscope_inference::{Category, FindingId, capitalized};
 use vramscope_layout::Color;
 use vramscope_report::diagnose::{
-    Diagnosis, Listing, MAX_FINDINGS, diagnose, diagnosed, diagnosed_with_savings,
+    Diagnosis, Listing, MAX_FINDINGS, diagnose, diagnosed, diagnosed_with_levers,
 };
-use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, FixRow, LineRow};
+use vramscope_report::diagnostic::{self, Answer, Diagnostic, Fact, FactLabel, LeverRow, LineRow};
 use vramscope_report::verdict::{self, MemoryPart};
 use vramscope_report::what_if::calibration_text;
-use vramscope_report::{Fix, Quantity, Target};
+use vramscope_report::{FindingKind, Lever, Quantity, Target};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, byte_ticks, grouped};
 
@@ -23,7 +23,7 @@ const TICKS: usize = 6;
 /// The summary of one device. With `is_simulated` it has the replays of changes.
 pub(crate) async fn summary(at: Target<'_>, is_simulated: bool, budget: &mut Budget) -> Summary {
     let device = if is_simulated {
-        diagnosed_with_savings(at, budget).await
+        diagnosed_with_levers(at, budget).await
     } else {
         diagnosed(at, budget).await
     };
@@ -45,7 +45,7 @@ pub(crate) async fn summary(at: Target<'_>, is_simulated: bool, budget: &mut Bud
 
 /// The answer of `diagnose` in Markdown.
 pub(crate) async fn markdown(at: Target<'_>, budget: &mut Budget) -> String {
-    let device = diagnosed_with_savings(at, budget).await;
+    let device = diagnosed_with_levers(at, budget).await;
     let diagnosis = diagnose(vec![device], Listing::Main(MAX_FINDINGS), 0);
     diagnostic::markdown(&Answer::new(&diagnosis, &[at.path.to_owned()], false))
 }
@@ -57,9 +57,10 @@ fn words(
     mut views: Vec<(FindingId, FindingView)>,
 ) -> SummaryView {
     let main = answer.main();
-    let (rows, fixes): (&[FixRow], &[Fix]) = match (main, diagnosis.findings.first()) {
+    let failure = diagnosis.findings.first().filter(|one| one.record.kind == FindingKind::Oom);
+    let (rows, levers): (&[LeverRow], &[Lever]) = match (main, failure) {
         (Some(main), Some(entry)) => (&main.fixes, &entry.record.fixes),
-        _ => (&answer.savings, &diagnosis.savings),
+        _ => (&answer.levers, &diagnosis.levers),
     };
     let limit = diagnosis.memory.as_ref().and_then(|memory| memory.capacity);
     let is_failure = rows.iter().any(|row| !row.verdict.is_empty());
@@ -103,12 +104,11 @@ fn words(
         bar: None,
         fixes_title: match main {
             Some(_) if is_failure => "What makes it fit",
-            Some(_) => "What helps",
-            None => "What saves most",
+            _ => "What to change",
         }
         .to_owned(),
         scale: limit.map(|limit| format!("of {limit}")).unwrap_or_default(),
-        fixes: fix_views(rows, fixes, limit),
+        fixes: fix_views(rows, levers, limit),
         findings,
         omitted,
         model: String::new(),
@@ -150,41 +150,39 @@ fn main_lines(main: &Diagnostic) -> Vec<String> {
 }
 
 /// What to do in a few words: the first change that helps, else the advice.
-fn remedy(main: Option<&Diagnostic>, rows: &[FixRow]) -> String {
+fn remedy(main: Option<&Diagnostic>, rows: &[LeverRow]) -> String {
     if let Some(row) = rows.iter().find(|row| row.helps) {
         let outcome = if row.verdict.is_empty() { &row.needs } else { &row.verdict };
-        let before = if main.is_none() { "Largest saving: " } else { "" };
-        return format!("{before}{}, {outcome}", row.text);
+        return format!("{}, {outcome}", row.text);
     }
     let advice = main.and_then(|main| main.facts.iter().find(|of| of.label == FactLabel::Help));
     advice.map(|of| capitalized(&of.text)).unwrap_or_default()
 }
 
 /// The rows with their gauges. They have one scale.
-fn fix_views(rows: &[FixRow], fixes: &[Fix], limit: Option<Bytes>) -> Vec<FixView> {
-    let most = fixes.iter().map(|fix| fix.needs_bytes.0).max().unwrap_or_default();
+fn fix_views(rows: &[LeverRow], levers: &[Lever], limit: Option<Bytes>) -> Vec<FixView> {
+    let most = levers.iter().map(|lever| lever.needs_bytes.0).max().unwrap_or_default();
     let whole = most.max(limit.map_or(0, |limit| limit.0));
     let mut number = 0;
-    let view = |(row, fix): (&FixRow, &Fix)| {
-        let is_failure = !row.verdict.is_empty();
+    let view = |(row, lever): (&LeverRow, &Lever)| {
         number += u32::from(row.helps);
-        let setting = fix.conf.clone().into_iter();
-        let recipe = Some(fix.recipe.clone()).filter(|recipe| !recipe.is_empty());
+        let setting = lever.conf.clone().into_iter();
+        let recipe = Some(lever.recipe.clone()).filter(|recipe| !recipe.is_empty());
         FixView {
             number: row.helps.then_some(number),
             text: row.text.clone(),
-            bytes: Quantity::bytes(if is_failure { fix.needs_bytes } else { fix.saving_bytes }),
+            bytes: Quantity::bytes(lever.needs_bytes),
             needs: row.needs.clone(),
             gauge: limit
-                .map(|limit| [fraction(fix.needs_bytes.0, whole), fraction(limit.0, whole)]),
-            outcome: is_failure.then_some(fix.outcome),
+                .map(|limit| [fraction(lever.needs_bytes.0, whole), fraction(limit.0, whole)]),
+            outcome: lever.outcome,
             verdict: row.verdict.clone(),
             cost: row.cost.clone(),
             basis: row.basis.clone(),
             question: setting.chain(recipe).collect::<Vec<_>>().join(","),
         }
     };
-    rows.iter().zip(fixes).map(view).collect()
+    rows.iter().zip(levers).map(view).collect()
 }
 
 /// A bar to scale; `None` if nothing was reserved. `noun` is the device.

@@ -319,6 +319,12 @@ fn is_text(head: &[u8]) -> bool {
     head.iter().all(|b| b.is_ascii_graphic() || *b == b' ')
 }
 
+/// The first bytes: text in quotes, others as hexadecimal numbers.
 fn start_of(head: &[u8]) -> String {
-    format!("{:?}", String::from_utf8_lossy(head))
+    let head = &head[..head.len().min(SNIFF_BYTES)];
+    if head.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace()) {
+        return format!("{:?}", String::from_utf8_lossy(head));
+    }
+    let bytes: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("the bytes {}", bytes.join(" "))
 }

@@ -128,12 +128,12 @@ impl<G> Scene<G> {
     }
 
     /// The lit blocks of the last frame with space for a label of `width` by `height` CSS pixels,
-    /// largest first, at most `limit`. Each is `[block, x0, x1, y0, y1]` of its largest strip, in
-    /// slots and bytes.
+    /// largest first, at most `limit`. Each is `[block, x0, x1, y0, y1, color word]` of its largest
+    /// strip, in slots and bytes.
     pub fn labelable_blocks(&self, width: f64, height: f64, limit: usize) -> Vec<f64> {
         let (width, height) =
             ((width * self.screen.ratio) as f32, (height * self.screen.ratio) as f32);
-        let mut found: Vec<(u32, f32, [f64; 4])> = Vec::new();
+        let mut found: Vec<(u32, f32, [f64; 5])> = Vec::new();
         for placed in &self.placed {
             let Some(tile) = self.cache.get(placed.key) else { continue };
             let strips = tile.strips().columns();
@@ -153,6 +153,7 @@ impl<G> Scene<G> {
                     area.x0 + x1 * column,
                     area.y0 + y0 * row,
                     area.y0 + y1 * row,
+                    f64::from(color),
                 ];
                 match found.iter_mut().find(|(known, ..)| *known == block) {
                     Some(known) if known.1 >= wide * high => {}
@@ -165,7 +166,9 @@ impl<G> Scene<G> {
         found.truncate(limit);
         found
             .iter()
-            .flat_map(|&(block, _, [x0, x1, y0, y1])| [f64::from(block), x0, x1, y0, y1])
+            .flat_map(|&(block, _, [x0, x1, y0, y1, color])| {
+                [f64::from(block), x0, x1, y0, y1, color]
+            })
             .collect()
     }
 

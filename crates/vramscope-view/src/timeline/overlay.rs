@@ -66,7 +66,7 @@ impl TimelineView {
     }
 
     /// The lit blocks with space for a label of `width` by `height` CSS pixels, largest first, at
-    /// most `limit`. One array with `[block, x0, x1, y0, y1]` for each.
+    /// most `limit`. One array with `[block, x0, x1, y0, y1, color word]` for each.
     #[wasm_bindgen(js_name = roomy)]
     pub fn labelable_blocks(&self, width: f64, height: f64, limit: usize) -> Vec<f64> {
         self.scene.labelable_blocks(width, height, limit)

@@ -18,7 +18,7 @@ import {
   wordsOf,
 } from "./faults.js";
 import type { FromWorker, ThreadsBuild, ToWorker } from "./messages.js";
-import { swatches } from "./swatches.js";
+import { type ThemeColors, themeColors } from "./swatches.js";
 import { Watchdog } from "./watchdog.js";
 
 /** Absolute addresses of the wasm files and the worker's script; null for the bundler's. */
@@ -152,8 +152,7 @@ export class Modules {
   readonly compiled: Signal<boolean> = signal(false);
 
   /** Colors of the dark and the light theme, once the view's module is initialized. */
-  readonly #swatches: Signal<Record<"dark" | "light", (color: number) => string> | null> =
-    signal(null);
+  readonly #colors: Signal<Record<"dark" | "light", ThemeColors> | null> = signal(null);
   readonly #places: Places;
   readonly #bundled: Record<"view" | "worker", () => URL>;
 
@@ -171,7 +170,7 @@ export class Modules {
     });
     this.#view = new Retried(async () => {
       await initView({ module_or_path: await this.#compile("view", view) });
-      this.#swatches.value = { dark: swatches(true), light: swatches(false) };
+      this.#colors.value = { dark: themeColors(true), light: themeColors(false) };
     });
     void this.ready().catch(() => undefined);
   }
@@ -181,9 +180,9 @@ export class Modules {
     return this.#view.get();
   }
 
-  /** The CSS color of a color word in a theme. */
-  swatch(color: number, dark: boolean): string | undefined {
-    return this.#swatches.value?.[dark ? "dark" : "light"](color);
+  /** The CSS colors of a theme. */
+  colors(dark: boolean): ThemeColors | undefined {
+    return this.#colors.value?.[dark ? "dark" : "light"];
   }
 
   /** `bundled` must be written as `new URL(...)` by callers, because bundlers search for that. */

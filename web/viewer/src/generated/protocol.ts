@@ -632,7 +632,11 @@ frames: Array<FrameRow>,
 /**
  * A note: this is the stack of the free, or the reason why there is no stack.
  */
-note: string | null, };
+note: string | null, 
+/**
+ * The frames of frameworks in words: `30 native frames`. Empty without one.
+ */
+folded: string, };
 
 export type FrameRow = { 
 /**
@@ -934,22 +938,17 @@ export type GroupLabel = {
  */
 group: number, 
 /**
- * The name and the size: `modeling_qwen2.py:59 · 7.66 GiB`.
+ * The name and the size: `modeling_qwen2.py:59 · up to 7.66 GiB`.
  */
 text: string, 
 /**
- * The group's bytes where the total in view is largest. If it has none there, its most bytes
- * in view, and the text says `up to`.
+ * The group's most bytes in view. The text says `up to` where it has less elsewhere in view.
  */
 bytes: Quantity, 
 /**
- * The color of the group's category.
+ * The color word of the group's category, with the shade of the band and its share of hits.
  */
 color: number, 
-/**
- * Whether the search dims most of the band.
- */
-dimmed: boolean, 
 /**
  * Null in its band. Otherwise it is beside the largest total in view, at the height of a band
  * that is too narrow for the text.
@@ -4136,11 +4135,15 @@ export type GroupCard = {
  */
 title: Quantity, 
 /**
- * What the title is: `at the peak` or `most at once`.
+ * What the title is: `at the peak, 36 % of it`, or `most at once, #12`.
  */
 note: string, 
 /**
- * The properties in display order.
+ * The number of blocks.
+ */
+blocks: Quantity, 
+/**
+ * The properties in display order. None repeats the bytes of the title.
  */
 rows: Array<DetailRow>, 
 /**
@@ -4152,7 +4155,7 @@ stepsLabel: string,
  */
 steps: Array<StepBar>, 
 /**
- * Bytes at the time of the title by category, most bytes first.
+ * Bytes at the time of the title by category, most bytes first: all categories of the blocks.
  */
 categories: Array<CategoryRow>, 
 /**
@@ -4742,7 +4745,11 @@ place: string,
 /**
  * The weight with its share of the whole graph: `18.2 GiB, 43 %`.
  */
-weight: string, };
+weight: string, 
+/**
+ * The color word.
+ */
+color: number, };
 
 export type FlameNode = { 
 /**

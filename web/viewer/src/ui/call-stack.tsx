@@ -1,4 +1,5 @@
-// A call stack, innermost frame first: the user's frames, and all frames on request.
+// A call stack, innermost frame first: it begins at the program's own frame, and frames of
+// frameworks are folded to one line.
 
 import type { ComponentChildren } from "preact";
 import type { FrameRow, StackDetail } from "../generated/protocol.js";
@@ -7,41 +8,45 @@ import { Icon } from "./icons.js";
 
 export type CallStackProperties = Uses<"viewSelection" | "workspace"> & {
   stack: StackDetail;
+  /** Where it begins, if no frame of the program called it: `backward of gpt.py:44 forward`. */
+  start?: string | undefined;
   /** A button beside the title. */
   tool: ComponentChildren;
 };
 
-export function CallStack({ viewSelection, workspace, stack, tool }: CallStackProperties) {
-  const { frames } = stack;
+export function CallStack({ viewSelection, workspace, stack, start, tool }: CallStackProperties) {
+  const { frames, folded, note } = stack;
   const { allFrames, hideFramework } = viewSelection;
   const own = frames.filter(({ framework }) => !framework);
-  // A stack of framework frames only is not folded: nothing would be left.
-  const folds = hideFramework.value && own.length > 0 && own.length < frames.length;
+  const folds = hideFramework.value && folded !== "";
   const open = !folds || allFrames.value;
   return (
     <section class="stack" aria-labelledby="stack-title">
       <div class="stack-head">
         <h3 id="stack-title">Call stack</h3>
-        {folds && (
-          <button
-            type="button"
-            class="link"
-            aria-expanded={open}
-            data-testid="all-frames"
-            onClick={() => {
-              allFrames.value = !open;
-            }}
-          >
-            {open ? "show your code only" : `show all ${frames.length} frames`}
-          </button>
-        )}
         {tool}
       </div>
-      {stack.note !== null && <p class="stack-note">{stack.note}</p>}
+      {note !== null && <p class="stack-note">{note}</p>}
       <ol class="frames">
+        {start && <li class="frame-row frame-start">{start}</li>}
         {(open ? frames : own).map((frame, index) => (
           <Frame key={index} workspace={workspace} frame={frame} />
         ))}
+        {folds && (
+          <li>
+            <button
+              type="button"
+              class="link frames-folded"
+              aria-expanded={open}
+              data-testid="all-frames"
+              onClick={() => {
+                allFrames.value = !open;
+              }}
+            >
+              <Icon name={open ? "down" : "forward"} /> {folded}
+            </button>
+          </li>
+        )}
       </ol>
     </section>
   );

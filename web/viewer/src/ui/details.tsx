@@ -1,4 +1,4 @@
-// The panel on the right, while something is selected: a block, a card, a group, the time cursor.
+// The panel on the right, while something is selected: a block, a card, a group.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -12,18 +12,13 @@ import { Icon } from "./icons.js";
 type BlockOwners = Uses<"selection" | "viewSelection" | "filters" | "appearance" | "workspace">;
 
 /** Whether the panel has something to show. */
-export function isSelected({ selection, viewSelection, filters, navigation }: Selected): boolean {
+export function isSelected({ selection, filters }: Uses<"selection" | "filters">): boolean {
   const { block, card } = selection;
-  if (block.value !== null || card.value !== null || filters.terms.value.length > 0) return true;
-  // The moment is about a plot.
-  const hasPlot = navigation.place.value !== "summary" && navigation.place.value !== "what-if";
-  return hasPlot && viewSelection.cursor.value !== null;
+  return block.value !== null || card.value !== null || filters.terms.value.length > 0;
 }
 
-type Selected = Uses<"selection" | "viewSelection" | "filters" | "navigation">;
-
 export function Details(owners: BlockOwners) {
-  const { selection, viewSelection, filters, workspace } = owners;
+  const { selection, filters, workspace } = owners;
   const detail = selection.block.value;
   const views = workspace.value;
   const card = selection.card.value;
@@ -35,14 +30,18 @@ export function Details(owners: BlockOwners) {
   return (
     <aside class="details" part="details" aria-label="Selection" data-testid="details">
       {first()}
-      {views && viewSelection.cursor.value !== null && <views.ui.State />}
     </aside>
   );
 }
 
+/** The row of the forward line, at which the stack of backward begins. */
+const START = "backward_of";
+
 function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
   const { selection, appearance } = owners;
-  const { bytes, rows, terms, stack, color, reference } = detail;
+  const { bytes, terms, stack, color, reference } = detail;
+  const start = detail.rows.find(({ key }) => key === START);
+  const rows = detail.rows.filter((row) => row !== start);
   return (
     <article aria-labelledby="details-title" data-reference={reference}>
       <div class="details-kind">
@@ -83,6 +82,7 @@ function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
         key={reference}
         {...owners}
         stack={stack}
+        start={start && `${start.label} ${start.text}`}
         tool={<CopyButton selection={selection} key={reference} />}
       />
     </article>

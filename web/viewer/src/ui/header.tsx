@@ -26,6 +26,8 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
   const views = stores.workspace.value;
   const theme = appearance.theme.value;
   const embedded = opening.embedded.value;
+  // Nothing can be searched in an empty snapshot, and nothing is needed.
+  const isEmpty = stores.selection.trace.value?.device === null;
   return (
     <header class="header" part="header">
       {!embedded && <strong class="brand">vramscope</strong>}
@@ -39,11 +41,11 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
             <RankStepper {...stores} />
             <DeviceSelect {...stores} />
           </div>
-          <SearchBox {...stores} />
+          {!isEmpty && <SearchBox {...stores} />}
         </>
       )}
       <div class="tools">
-        {run && views && <views.ui.Gpu />}
+        {run && views && !isEmpty && <views.ui.Gpu />}
         {run && views && <views.ui.Share />}
         {run && !embedded && !opening.readonly.value && <OpenMenu opening={opening} />}
         {!embedded && (
@@ -173,7 +175,7 @@ function RankStepper({ runs, selection }: Uses<"runs" | "selection">) {
   const rows = runs.rows.value;
   const focused = rows.find((row) => selection.isFocused(row));
   if (rows.length < 2 || !focused) return null;
-  const prefix = focused.file.planned.rank === null ? "" : "rank ";
+  const isRank = focused.file.planned.rank !== null;
   return (
     <div class="stepper">
       <button
@@ -185,8 +187,7 @@ function RankStepper({ runs, selection }: Uses<"runs" | "selection">) {
         <Icon name="back" />
       </button>
       <span class="stepper-label">
-        {prefix}
-        {focused.label}
+        {isRank ? `rank ${focused.label} of ${rows.length}` : focused.label}
       </span>
       <button
         type="button"

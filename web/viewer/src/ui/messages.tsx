@@ -6,6 +6,9 @@ import type { Load, RankFile } from "../client/rank-file.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Uses } from "../stores.js";
 
+/** Said of a file without a device. */
+export const EMPTY = "This snapshot is empty: recording was off, or nothing ran on a GPU.";
+
 interface MessageProperties {
   title: string;
   text: string;

@@ -18,7 +18,7 @@ import {
 } from "../places/index.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
-import { Unread } from "./messages.js";
+import { EMPTY, Unread } from "./messages.js";
 import type { PlotStateProperties } from "./plot-state.js";
 import { roveTabs } from "./rove-tabs.js";
 import { Timeline } from "./timeline.js";
@@ -63,7 +63,12 @@ export function Panes(stores: PanesProperties) {
       data-track={track !== null}
       style={{ "--sheet-size": navigation.sheetShare.value }}
     >
-      <Switch key={`switch-${place}`} navigation={navigation} place={place} />
+      <Switch
+        key={`switch-${place}`}
+        navigation={navigation}
+        selection={stores.selection}
+        place={place}
+      />
       {[
         ...panesIn("main"),
         ...panesIn("none"),
@@ -81,10 +86,15 @@ export function Panes(stores: PanesProperties) {
 }
 
 /** The switch among the views of a place. */
-function Switch({ navigation, place }: Uses<"navigation"> & { place: PlaceId }) {
+function Switch({
+  navigation,
+  selection,
+  place,
+}: Uses<"navigation" | "selection"> & { place: PlaceId }) {
   const views = viewsOf(place);
   const current = navigation.view.value;
-  if (views.length < 2) return null;
+  const isEmpty = selection.trace.value?.device === null && PLACES[place].need === "device";
+  if (views.length < 2 || isEmpty) return null;
   return (
     <div class="place-switch">
       <div
@@ -194,12 +204,7 @@ function Content({ runs, selection, status, workspace, view, shown }: ContentPro
     );
   }
   if (needsDevice(view)) {
-    if (selection.trace.value?.device === null)
-      return (
-        <p class="quiet">
-          Nothing was allocated on a GPU: the file has no device with events or segments.
-        </p>
-      );
+    if (selection.trace.value?.device === null) return <p class="quiet">{EMPTY}</p>;
     const file = selection.focus.value?.file;
     const load = file?.load.value;
     if (file && load?.state === "error") {

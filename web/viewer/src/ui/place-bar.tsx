@@ -24,13 +24,15 @@ export function placesOf({ runs }: Uses<"runs">): readonly PlaceId[] {
 
 export function PlaceBar({ runs, navigation, workspace }: PlaceBarProperties) {
   const current = navigation.place.value;
+  const hasRanks = runs.run.value?.files.some(({ planned }) => planned.rank !== null);
   const views = workspace.value;
   const count = views?.stores.ranks.overview.value?.notable ?? 0;
   return (
     <nav class="place-bar" aria-label="Places of the run">
       <div class="places" role="tablist" aria-label="Places" onKeyDown={roveTabs}>
         {placesOf({ runs }).map((id) => {
-          const { title, answers } = PLACES[id];
+          const { answers } = PLACES[id];
+          const title = id === "ranks" && !hasRanks ? "Files" : PLACES[id].title;
           const key = PLACE_IDS.indexOf(id) + 1;
           return (
             <button

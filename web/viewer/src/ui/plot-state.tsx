@@ -2,7 +2,7 @@
 
 import type { RankFile } from "../client/rank-file.js";
 import type { Uses } from "../stores.js";
-import { Message, NoPicture, PlotMessage, Unread } from "./messages.js";
+import { EMPTY, Message, NoPicture, PlotMessage, Unread } from "./messages.js";
 
 export type PlotStateProperties = Uses<"runs" | "selection" | "plots" | "status" | "workspace">;
 
@@ -32,11 +32,9 @@ export function PlotState({ runs, selection, plots, status, workspace }: PlotSta
   const trace = selection.trace.value;
   if (!trace?.device)
     return (
-      <Message
-        title="No device"
-        text="The file has no device with events or segments."
-        hint={null}
-      />
+      <PlotMessage>
+        <p>{EMPTY}</p>
+      </PlotMessage>
     );
   if (trace.device.note !== null)
     return <Message title="No timeline" text={trace.device.note} hint={null} />;

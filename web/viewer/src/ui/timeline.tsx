@@ -27,14 +27,17 @@ const CANVAS = {
 
 export function Timeline(stores: PlotStateProperties & Uses<"appearance" | "navigation">) {
   const { selection, plots, appearance, navigation, status, workspace } = stores;
-  const views = workspace.value;
+  const isEmpty = selection.trace.value?.device === null;
+  const views = isEmpty ? null : workspace.value;
   useEffect(() => announceHovered({ selection, status }), [selection, status]);
   return (
     <div class="timeline">
-      <div class="toolbar">
-        {views && <views.ui.TimelineTools />}
-        <PeakValue selection={selection} />
-      </div>
+      {!isEmpty && (
+        <div class="toolbar">
+          {views && <views.ui.TimelineTools />}
+          <PeakValue selection={selection} />
+        </div>
+      )}
       {views && <views.ui.PartLine />}
       {views && <views.ui.PlotHead />}
       <div
@@ -58,9 +61,9 @@ export function Timeline(stores: PlotStateProperties & Uses<"appearance" | "navi
       </div>
       {views && <views.ui.PinnedLanes />}
       {views && navigation.tracks.value.includes("free") && <views.ui.FreeLanes shown />}
-      <div class="strip">{views && <views.ui.Minimap />}</div>
+      {!isEmpty && <div class="strip">{views && <views.ui.Minimap />}</div>}
       <TrackFolds selection={selection} navigation={navigation} />
-      <HintStrip navigation={navigation} />
+      {!isEmpty && <HintStrip navigation={navigation} />}
       <Warnings selection={selection} />
     </div>
   );

@@ -1,7 +1,16 @@
 // Everything that the palette finds: places, files, findings, call sites and commands.
 
-import type { ColorBy, GroupBy } from "../generated/protocol.js";
-import { PLACES, SHEET_VIEWS, SHEETS, titleOf, VIEWS, viewsOf } from "../places/index.js";
+import type { Category, ColorBy, GroupBy } from "../generated/protocol.js";
+import {
+  PLACES,
+  SHEET_VIEWS,
+  SHEETS,
+  type SheetView,
+  titleOf,
+  VIEWS,
+  type View,
+  viewsOf,
+} from "../places/index.js";
 import { rowName } from "../run.js";
 import type { Stores } from "../stores.js";
 import { SHORTCUTS } from "../ui/keymap.js";
@@ -15,7 +24,7 @@ import type { ViewStores } from "./workspace.js";
 /** One thing that the palette finds. */
 export interface Command {
   /** What kind of thing it is, as it is shown beside the text. */
-  kind: "place" | "file" | "finding" | "call site" | "share" | "command";
+  kind: "place" | "file" | "finding" | "category" | "call site" | "share" | "command";
   text: string;
   /** Other words that find it. */
   words: string;
@@ -24,6 +33,26 @@ export interface Command {
 }
 
 export type CommandOwners = Stores & ViewStores;
+
+/** Words of one view or list, beside those of its place. */
+const OWN_WORDS: Partial<Record<View | SheetView, string>> = {
+  summary:
+    "levers change cheaper save bf16 fp16 8-bit optimizer checkpointing batch fsdp lora offload",
+  modules: "layer block",
+  holders: "who holds variable",
+  map: "fragments free",
+  ab: "diff difference compare before after",
+};
+
+/** Words of categories, beside their names. */
+const CATEGORY_WORDS: Partial<Record<Category, string>> = {
+  cache: "kv key value",
+  gradient: "grads",
+  optimizer_state: "adam moments",
+  parameter: "weights",
+};
+
+const THEMES = ["dark", "light", "auto"] as const;
 
 /** Rows with commands of their own. Of more rows, the one in focus is pinned with its key. */
 const MAX_ROWS = 64;
@@ -34,6 +63,7 @@ export function commandsOf(stores: CommandOwners): Command[] {
     ...placesFound(stores),
     ...filesFound(stores),
     ...findingsFound(stores),
+    ...categoriesFound(stores),
     ...sitesFound(stores),
     ...waysToShare(stores).map((way) => ({ kind: "share" as const, keys: [], ...way })),
     ...choices(stores),
@@ -48,7 +78,7 @@ function placesFound(stores: CommandOwners): Command[] {
     viewsOf(id).map(([view], _, all) => ({
       kind: "place" as const,
       text: titleOf(view),
-      words: `go to view ${PLACES[id].answers} ${PLACES[id].words}`,
+      words: `go to view ${PLACES[id].answers} ${PLACES[id].words} ${OWN_WORDS[view] ?? ""}`,
       keys: all.length === 1 ? [String(Object.keys(PLACES).indexOf(id) + 1)] : [],
       run: () => navigation.open(view),
     })),
@@ -56,7 +86,7 @@ function placesFound(stores: CommandOwners): Command[] {
   const sheets = SHEET_VIEWS.map((sheet) => ({
     kind: "place" as const,
     text: `Timeline: ${SHEETS[sheet]}`,
-    words: "list table sheet below the plot csv",
+    words: `list table sheet below the plot csv ${OWN_WORDS[sheet] ?? ""}`,
     keys: [],
     run: () => navigation.openSheet(sheet),
   }));
@@ -114,22 +144,63 @@ function findingsFound({ queries, steps }: CommandOwners): Command[] {
   );
 }
 
-/** The call sites with most bytes at the cursor, else at the peak. */
-function sitesFound({ queries, groups, navigation }: CommandOwners): Command[] {
-  const state = queries.stateAt.value.peek() ?? queries.peak.value.peek();
-  return (state?.stacks ?? []).map(({ site, via, bytes, terms }) => ({
+/** The state at the cursor, else at the peak. */
+const stateOf = ({ queries }: CommandOwners) =>
+  queries.stateAt.value.peek() ?? queries.peak.value.peek();
+
+/** Blocks are seen in every place but the summary. */
+function showBlocks({ navigation }: CommandOwners): void {
+  if (navigation.place.peek() === "summary") navigation.open("timeline");
+}
+
+function categoriesFound(stores: CommandOwners): Command[] {
+  return (stateOf(stores)?.categories ?? []).map(({ name, label, bytes }) => ({
+    kind: "category" as const,
+    text: `${label}, ${bytes.text}`,
+    words: `show only ${CATEGORY_WORDS[name] ?? ""}`,
+    keys: [],
+    run: () => {
+      stores.groups.choose([`category:${name}`]);
+      showBlocks(stores);
+    },
+  }));
+}
+
+/** The call sites with most bytes. */
+function sitesFound(stores: CommandOwners): Command[] {
+  return (stateOf(stores)?.stacks ?? []).map(({ site, via, bytes, terms }) => ({
     kind: "call site" as const,
     text: `${site}${via === "" ? "" : ` via ${via}`}, ${bytes.text}`,
     words: "line function allocation",
     keys: [],
     run: () => {
-      groups.choose(terms);
-      if (navigation.place.peek() === "summary") navigation.open("timeline");
+      stores.groups.choose(terms);
+      showBlocks(stores);
     },
   }));
 }
 
-function choices({ viewSelection, filters, navigation, steps }: CommandOwners): Command[] {
+/** Searches the blocks for a text that finds nothing else. */
+export function searchFor(stores: CommandOwners, typed: string): Command {
+  return {
+    kind: "command",
+    text: `Search the blocks for “${typed.trim()}”`,
+    words: "",
+    keys: ["/"],
+    run: () => {
+      stores.viewSelection.search.value = typed.trim();
+      showBlocks(stores);
+    },
+  };
+}
+
+function choices({
+  viewSelection,
+  filters,
+  navigation,
+  steps,
+  appearance,
+}: CommandOwners): Command[] {
   const command = (text: string, words: string, run: () => void): Command => ({
     kind: "command",
     text,
@@ -152,6 +223,14 @@ function choices({ viewSelection, filters, navigation, steps }: CommandOwners): 
       filters.set(["live@end"]);
       steps.goTo(LAST_EVENT);
       navigation.openSheet("blocks");
+    }),
+    ...THEMES.map((theme) =>
+      command(`Theme: ${theme}`, "appearance mode", () => {
+        appearance.theme.value = theme;
+      }),
+    ),
+    command("Help: keys and gestures", "shortcuts", () => {
+      navigation.helpOpen.value = true;
     }),
     command("Swap A and B", "", () => viewSelection.swapEnds()),
     command("Clear A and B", "", () => viewSelection.clearEnds()),

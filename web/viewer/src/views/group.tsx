@@ -1,6 +1,7 @@
 // What the filtered blocks hold together, in the details.
 
-import type { GroupCard, StackShareRow } from "../generated/protocol.js";
+import { partsOf } from "../filters.js";
+import type { CategoryRow, GroupCard, StackShareRow } from "../generated/protocol.js";
 import { CopyText } from "../ui/details.js";
 import { Icon } from "../ui/icons.js";
 import { Rows } from "./detail-rows.js";
@@ -14,7 +15,9 @@ export function Group(owners: GroupOwners) {
   return (
     <article aria-labelledby="details-title" data-kind="Group" data-testid="group">
       <div class="details-kind">
-        <span>Group</span>
+        <span data-key="blocks" data-value={card?.blocks.raw}>
+          {card?.blocks.exact}
+        </span>
         <button
           type="button"
           class="button plain"
@@ -33,9 +36,16 @@ export function Group(owners: GroupOwners) {
 function Content({ card, ...owners }: GroupOwners & { card: GroupCard }) {
   const { appearance, groups, status } = owners;
   const { title, note, rows, stepsLabel, steps, categories, sites, more, copy } = card;
+  const [only, ...others] = categories;
   return (
     <>
-      <h2 class="details-size" id="details-title" data-value={title.raw} title={title.exact}>
+      <p class="details-name" id="details-title">
+        {only && others.length === 0 && (
+          <span class="swatch" style={{ background: appearance.swatch(only.color) }} />
+        )}
+        {owners.filters.terms.value.map((term) => nameOf(term, categories)).join(" · ")}
+      </p>
+      <h2 class="details-size" data-value={title.raw} title={title.exact}>
         {title.text} <span class="details-note">{note}</span>
       </h2>
       <Rows rows={rows} />
@@ -106,6 +116,10 @@ function Content({ card, ...owners }: GroupOwners & { card: GroupCard }) {
     </>
   );
 }
+
+/** A term without its key, and the label of a category. */
+const nameOf = (term: string, categories: readonly CategoryRow[]) =>
+  categories.find(({ name }) => term === `category:${name}`)?.label ?? partsOf(term).value;
 
 type SitesProperties = ViewUses<"appearance"> & {
   rows: readonly StackShareRow[];

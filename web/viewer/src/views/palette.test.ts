@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { type FakeStores, fakeStores, stubDocument } from "../../test/fake-stores.js";
 import { SHORTCUTS } from "../ui/keymap.js";
-import { commandsOf, matching } from "./commands.js";
+import { commandsOf, matching, searchFor } from "./commands.js";
 import { VIEW_SHORTCUTS } from "./shortcuts.js";
 
 let fake: FakeStores;
@@ -60,6 +60,13 @@ test.each([
   ["fragmentation", "Allocator: At the cursor"],
   ["left end", "What is live at the end"],
   ["rank2", "rank2.pickle"],
+  ["theme", "Theme: dark"],
+  ["help", "Help: keys and gestures"],
+  ["layer", "Code: Module"],
+  ["who holds", "Code: Holder"],
+  ["diff", "Timeline: A to B"],
+  ["bf16", "Summary"],
+  ["8-bit", "Summary"],
 ])("%s finds %s", (typed, text) => {
   expect(matching(commands(), typed).map((one) => one.text)).toContain(text);
 });
@@ -68,4 +75,9 @@ test("a typed word begins a word, so that oom finds no zoom", () => {
   const found = matching(commands(), "oom").map(({ text }) => text);
   expect(found.filter((text) => /zoom/i.test(text))).toEqual([]);
   expect(matching(commands(), "nothing of this")).toEqual([]);
+});
+
+test("what the palette does not know is searched among the blocks", () => {
+  searchFor({ ...fake.stores, ...fake.views } as never, " sdpa ").run();
+  expect(fake.viewSelection.search.value).toBe("sdpa");
 });

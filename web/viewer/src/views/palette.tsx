@@ -1,7 +1,7 @@
 // The palette: finds places, files, findings, call sites and commands by name.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Command, type CommandOwners, commandsOf, matching } from "./commands.js";
+import { type Command, type CommandOwners, commandsOf, matching, searchFor } from "./commands.js";
 import { Modal } from "./modal.js";
 
 /** Results that are shown. */
@@ -18,7 +18,8 @@ function Dialog(stores: CommandOwners) {
   const [at, setAt] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the stores never change
   const all = useMemo(() => commandsOf(stores), []);
-  const shown = useMemo(() => matching(all, text).slice(0, MAX_SHOWN), [all, text]);
+  const found = useMemo(() => matching(all, text).slice(0, MAX_SHOWN), [all, text]);
+  const shown = found.length === 0 ? [searchFor(stores, text)] : found;
   const current = Math.min(at, shown.length - 1);
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
@@ -58,11 +59,7 @@ function Dialog(stores: CommandOwners) {
         }}
         onKeyDown={keydown}
       />
-      <div
-        ref={list}
-        id="palette-list"
-        {...(shown.length > 0 && { role: "listbox", "aria-label": "Commands" })}
-      >
+      <div ref={list} id="palette-list" role="listbox" aria-label="Commands">
         {shown.map((command, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox takes the keys
           <div
@@ -83,7 +80,6 @@ function Dialog(stores: CommandOwners) {
             </span>
           </div>
         ))}
-        {shown.length === 0 && <p class="quiet">No match</p>}
       </div>
     </Modal>
   );

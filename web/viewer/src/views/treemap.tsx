@@ -107,6 +107,7 @@ function Cells({ lens, filters, appearance, groups }: CellsProperties) {
             isChosen={groups.isChosen(cell.terms)}
             isLit={isLit(cell, terms)}
             color={appearance.swatch(cell.color)}
+            ink={appearance.ink(cell.color)}
             focused={() => setAt(index)}
             pointed={(event) => setTip(tipAt(cell, event, map.current))}
             choose={(event) => groups.choose(cell.terms, event)}
@@ -130,6 +131,7 @@ interface CellProperties {
   isChosen: boolean;
   isLit: boolean;
   color: string | undefined;
+  ink: string | undefined;
   focused: () => void;
   pointed: (event: PointerEvent) => void;
   choose: (event: MouseEvent) => void;
@@ -137,7 +139,7 @@ interface CellProperties {
 
 /** A call site, or the ground of a category and its heading, if there is room for one. */
 function Cell(properties: CellProperties) {
-  const { cell, index, heading, isReachable, isChosen, isLit: lit, color } = properties;
+  const { cell, index, heading, isReachable, isChosen, isLit: lit, color, ink } = properties;
   const [width, height] = [cell.x[1] - cell.x[0], cell.y[1] - cell.y[0]];
   const isSite = cell.depth === 1;
   const tall = isSite ? height : heading;
@@ -150,7 +152,7 @@ function Cell(properties: CellProperties) {
     top: `${cell.y[0]}px`,
     width: `${width}px`,
     "--of": color,
-    "--on": onOf(cell),
+    "--on": ink,
   };
   return (
     <>
@@ -192,12 +194,6 @@ function Cell(properties: CellProperties) {
       )}
     </>
   );
-}
-
-/** The color of texts on a category. */
-function onOf({ terms }: TreemapCell): string | undefined {
-  const term = terms.find((each) => each.startsWith("category:"));
-  return term && `var(--on-${term.slice("category:".length)})`;
 }
 
 /** The room that a text takes, at most. */

@@ -37,7 +37,6 @@ import { Palette } from "./palette.js";
 import { PartForm, PartLine } from "./part.js";
 import { ReportDialog } from "./report-dialog.js";
 import { Share } from "./share.js";
-import { State } from "./state-at.js";
 import type { ViewStores } from "./workspace.js";
 
 type All = Stores & ViewStores;
@@ -84,7 +83,6 @@ export function bindUi(all: All) {
     TimelineMarks: bind(TimelineMarks, all),
     PlotHead: bind(PlotHead, all),
     Minimap: bind(Minimap, all),
-    State: bind(State, all),
     Card: bind(Card, all),
     FreeLanes: bind(FreeLanes, all),
     Group: bind(Group, all),

@@ -30,7 +30,10 @@ pub(super) static ACCUMULATE: Change = Change {
     line: Line::Training,
     what: "the forward pass of a training step",
     snippet: include_str!("snippets/accumulate.py"),
-    called: |value, _, _| format!("gradients accumulated over {value} micro-batches"),
+    called: |value, _| match value.parts() {
+        2 => "Accumulate 2 half batches".to_owned(),
+        parts => format!("Accumulate {parts} parts of the batch"),
+    },
     ..Change::PLAIN
 };
 

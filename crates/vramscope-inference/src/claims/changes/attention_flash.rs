@@ -26,7 +26,7 @@ pub(super) static FLASH: Change = Change {
     what: "the softmax of attention",
     snippet: include_str!("snippets/attention_flash.py"),
     snippet_of_transformers: Some(include_str!("snippets/attention_transformers.py")),
-    called: |_, _, _| "scaled_dot_product_attention".to_owned(),
+    called: |_, _| "Use scaled_dot_product_attention".to_owned(),
     ..Change::PLAIN
 };
 

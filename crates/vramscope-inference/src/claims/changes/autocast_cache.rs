@@ -33,7 +33,7 @@ pub(super) static AUTOCAST_CACHE_OFF: Change = Change {
     line: Line::Training,
     what: "the forward pass of a training step",
     snippet: include_str!("snippets/autocast_cache_off.py"),
-    called: |_, _, _| "autocast(cache_enabled=False)".to_owned(),
+    called: |_, _| "Use autocast(cache_enabled=False)".to_owned(),
     ..Change::PLAIN
 };
 

@@ -22,7 +22,7 @@ pub(super) static BATCH: Change = Change {
     line: Line::Training,
     what: "the forward pass of a training step; the change is where its inputs are made",
     snippet: include_str!("snippets/batch.py"),
-    called: |value, _, _| format!("{value} x the batch"),
+    called: |value, _| part_of(value, "batch"),
     ..Change::PLAIN
 };
 

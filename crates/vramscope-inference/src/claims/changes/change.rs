@@ -21,8 +21,8 @@ named! {
     #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
     #[serde(rename_all = "snake_case")]
     pub enum Cost {
-        /// An environment variable.
-        Setting = "setting",
+        /// Nothing: an environment variable.
+        None = "none",
         /// A line of the program, without a loss.
         Edit = "edit",
         /// Computing time.
@@ -133,9 +133,8 @@ pub struct Change {
     pub(super) snippet: &'static str,
     /// The code for a model of transformers.
     pub(super) snippet_of_transformers: Option<&'static str>,
-    /// Its name in a list, for a value, the number of blocks or passes that it changed, and the
-    /// line: ` (gpt.py:44)`.
-    pub(super) called: fn(&Value, u32, &str) -> String,
+    /// What to do, for a value and what it changed.
+    pub(super) called: fn(&Value, &Applied) -> String,
     /// The blocks or passes that it found in words, for their number and the line.
     pub(super) found: Option<fn(u32, &str) -> String>,
 }
@@ -167,7 +166,7 @@ impl Change {
         what: "",
         snippet: "",
         snippet_of_transformers: None,
-        called: |_, _, _| String::new(),
+        called: |_, _| String::new(),
         found: None,
     };
 

@@ -21,7 +21,10 @@ pub(super) const PLAIN: Change = Change {
     what: "the call of each block",
     snippet: include_str!("snippets/checkpoint.py"),
     snippet_of_transformers: Some(include_str!("snippets/checkpoint_transformers.py")),
-    called: |_, blocks, at| format!("{blocks} blocks checkpointed{at}"),
+    called: |_, Applied { found, of, .. }| match found {
+        _ if found == of => format!("Checkpoint all {of} blocks"),
+        _ => format!("Checkpoint {found} of the {of} blocks"),
+    },
     found: Some(|blocks, site| format!("{blocks} blocks of {site}")),
     ..Change::PLAIN
 };
@@ -116,7 +119,7 @@ pub(super) fn checkpoint(
     sites: &[Site],
     every: usize,
 ) -> Result<Applied, Declined> {
-    let (mut new, mut changed) = (Vec::new(), 0);
+    let (mut new, mut changed, mut of) = (Vec::new(), 0, 0);
     let all = evaluation::evaluations(lives, facts);
     let evaluations: Vec<f64> = all.iter().map(|of| of.pass.begin).collect();
     for pass in &facts.passes {
@@ -124,13 +127,14 @@ pub(super) fn checkpoint(
             lives.born(pass.begin, pass.end).filter(|&index| !lives.all[index].is_new).collect();
         let stacked = blocks.iter().copied().filter(|&i| !lives.frames(&lives.all[i]).is_empty());
         let stacked: Vec<usize> = stacked.collect();
-        let mut count = 0;
+        let (mut count, mut whole) = (0, 0);
         for &site in sites {
             let found = pieces(lives, &stacked, site);
             if found.len() < 2 {
                 continue;
             }
             let stacks = stacks(lives, &stacked, &found);
+            whole += stacks.iter().map(|stack| stack.len() as u32).sum::<u32>();
             for piece in stacks.iter().flat_map(|stack| stack.iter().step_by(every)) {
                 if pass.backward.is_some() {
                     recompute(lives, &blocks, pass, piece, &mut new);
@@ -140,12 +144,14 @@ pub(super) fn checkpoint(
                 count += 1;
             }
         }
-        changed = changed.max(count);
+        if count > changed {
+            (changed, of) = (count, whole);
+        }
     }
     lives.all.extend(new);
     let applied = Applied::of(changed, Declined::NothingRepeats)?;
     let site = sites.first().and_then(|site| lives.stacks.frame_at(site.place));
-    Ok(Applied { site, ..applied })
+    Ok(Applied { site, of, ..applied })
 }
 
 /// The place of a site through which blocks are made.

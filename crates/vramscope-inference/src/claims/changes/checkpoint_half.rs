@@ -14,6 +14,5 @@ pub(super) static HALF: Change = Change {
         _ => Compared::Same,
     },
     snippet: include_str!("snippets/checkpoint_half.py"),
-    called: |_, _, at| format!("every other block checkpointed{at}"),
     ..checkpoint::PLAIN
 };

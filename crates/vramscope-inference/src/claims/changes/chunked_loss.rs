@@ -13,7 +13,7 @@ pub(super) static CHUNKED_LOSS: Change = Change {
     does: "logits and what is made of them are divided by N, die in forward, and are made again. \
            The gradients of the head's weight add up beside them",
     error_percent: Some(6.0),
-    cost: Cost::Time,
+    cost: Cost::Edit,
     tries: |_| vec![Value::Parts(8)],
     cause: Some("copies of the logits: chunked or fused cross-entropy"),
     moves_blocks: true,
@@ -32,7 +32,7 @@ pub(super) static CHUNKED_LOSS: Change = Change {
     line: Line::Loss,
     what: "the head and the loss",
     snippet: include_str!("snippets/chunked_loss.py"),
-    called: |value, _, at| format!("logits and loss in {value} chunks{at}"),
+    called: |value, _| format!("Compute the loss in {value} chunks"),
     found: Some(|passes, _| format!("{passes} passes have logits")),
     ..Change::PLAIN
 };

@@ -23,7 +23,7 @@ pub(super) static DEL: Change = Change {
     compare: |_, a, b| compare(a, b),
     what: "what this line makes outlives the backward pass",
     snippet: include_str!("snippets/del.py"),
-    called: |value, _, _| format!("del of what {value} keeps, after backward"),
+    called: |value, _| format!("Drop what {value} keeps, after backward"),
     ..Change::PLAIN
 };
 

@@ -7,7 +7,7 @@ pub(super) static DROP_HELD: Change = Change {
     form: "drop:REFERENCE",
     is_of_request: true,
     apply: |lives, facts, value, _| drop_held(lives, facts, value),
-    called: |value, _, _| value.to_string(),
+    called: |value, _| value.to_string(),
     ..Change::PLAIN
 };
 

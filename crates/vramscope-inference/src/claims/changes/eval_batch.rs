@@ -30,7 +30,7 @@ pub(super) static EVAL_BATCH: Change = Change {
     line: Line::Evaluation,
     what: "the forward pass of an evaluation; the change is where its inputs are made",
     snippet: include_str!("snippets/eval_batch.py"),
-    called: |value, _, _| format!("{value} x the batch of the evaluation"),
+    called: |value, _| part_of(value, "batch of the evaluation"),
     ..Change::PLAIN
 };
 

@@ -30,7 +30,7 @@ pub(super) static EVAL_NO_GRAD: Change = Change {
     line: Line::Evaluation,
     what: "the forward pass of an evaluation",
     snippet: include_str!("snippets/eval_no_grad.py"),
-    called: |_, _, _| "torch.no_grad() for the evaluation".to_owned(),
+    called: |_, _| "Run the evaluation under torch.no_grad()".to_owned(),
     ..Change::PLAIN
 };
 

@@ -21,7 +21,7 @@ pub(super) static FOREACH_OFF: Change = Change {
         _ => words.temporaries(),
     },
     snippet: include_str!("snippets/foreach_off.py"),
-    called: |_, _, _| "foreach=False".to_owned(),
+    called: |_, _| "Set foreach=False in the optimizer".to_owned(),
     ..OF_OPTIMIZER
 };
 

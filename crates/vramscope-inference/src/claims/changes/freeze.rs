@@ -19,7 +19,7 @@ pub(super) static EMBEDDING: Change = Change {
     apply: |lives, facts, _, _| embedding(lives, facts),
     compare: |_, a, b| frozen(a, b, true),
     snippet: include_str!("snippets/freeze_embedding.py"),
-    called: |_, _, _| "the embedding frozen".to_owned(),
+    called: |_, _| "Freeze the embedding".to_owned(),
     ..PLAIN
 };
 
@@ -27,7 +27,7 @@ pub(super) static LOWER: Change = Change {
     form: "freeze:lower",
     does: "declined: sizes do not tell what it does",
     compare: |_, a, b| frozen(a, b, false),
-    called: |_, _, _| "the lower half frozen".to_owned(),
+    called: |_, _| "Freeze the lower half".to_owned(),
     ..PLAIN
 };
 

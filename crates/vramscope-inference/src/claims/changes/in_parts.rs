@@ -17,7 +17,7 @@ pub(super) static IN_PARTS: Change = Change {
     apply: |lives, facts, value, cx| in_parts(lives, facts, value.parts(), cx),
     what: "the function whose request failed",
     snippet: include_str!("snippets/in_parts.py"),
-    called: |value, _, at| format!("the failed function in {value} parts{at}"),
+    called: |value, _| format!("Run the failed function in {value} parts"),
     ..Change::PLAIN
 };
 

@@ -31,7 +31,7 @@ pub(super) static LAST_USE: Change = Change {
     apply: |lives, _, value, cx| last_use(lives, value.site(), cx),
     what: "what this line makes outlives its last use",
     snippet: include_str!("snippets/last_use.py"),
-    called: |value, _, _| format!("del of what {value} makes after its last use"),
+    called: |value, _| format!("Drop what {value} makes after its last use"),
     ..Change::PLAIN
 };
 

@@ -28,7 +28,7 @@ pub(super) static OFFLOAD: Change = Change {
     line: Line::Training,
     what: "the forward pass of a training step",
     snippet: include_str!("snippets/offload_activations.py"),
-    called: |_, _, _| "activations offloaded to the CPU".to_owned(),
+    called: |_, _| "Offload saved activations to the CPU".to_owned(),
     ..Change::PLAIN
 };
 

@@ -38,6 +38,6 @@ pub(super) static EIGHT_BIT: Change = Change {
         _ => words.states(),
     },
     snippet: include_str!("snippets/optimizer_8bit.py"),
-    called: |_, _, _| "8-bit optimizer states".to_owned(),
+    called: |_, _| "Use 8-bit optimizer states".to_owned(),
     ..OF_OPTIMIZER
 };

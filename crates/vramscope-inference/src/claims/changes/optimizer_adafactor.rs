@@ -9,7 +9,7 @@ pub(super) static ADAFACTOR: Change = Change {
     cost: Cost::Precision,
     apply: |lives, facts, _, _| adafactor(lives, facts),
     snippet: include_str!("snippets/optimizer_adafactor.py"),
-    called: |_, _, _| "Adafactor".to_owned(),
+    called: |_, _| "Use Adafactor".to_owned(),
     ..OF_OPTIMIZER
 };
 

@@ -26,6 +26,6 @@ pub(super) static FUSED: Change = Change {
         _ => words.temporaries(),
     },
     snippet: include_str!("snippets/optimizer_fused.py"),
-    called: |_, _, _| "fused=True".to_owned(),
+    called: |_, _| "Set fused=True in the optimizer".to_owned(),
     ..OF_OPTIMIZER
 };

@@ -29,7 +29,7 @@ pub(super) static IN_BACKWARD: Change = Change {
         _ => format!("{} with {} wait for the optimizer", words.counted("gradient"), words.bytes),
     },
     snippet: include_str!("snippets/optimizer_in_backward.py"),
-    called: |_, _, _| "the optimizer in backward hooks".to_owned(),
+    called: |_, _| "Run the optimizer in backward hooks".to_owned(),
     ..OF_OPTIMIZER
 };
 

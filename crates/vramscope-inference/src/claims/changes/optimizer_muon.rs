@@ -11,7 +11,7 @@ pub(super) static MUON: Change = Change {
     cost: Cost::Precision,
     apply: |lives, facts, _, _| muon(lives, facts),
     snippet: include_str!("snippets/optimizer_muon.py"),
-    called: |_, _, _| "Muon".to_owned(),
+    called: |_, _| "Use Muon".to_owned(),
     ..OF_OPTIMIZER
 };
 

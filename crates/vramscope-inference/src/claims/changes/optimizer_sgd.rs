@@ -23,6 +23,6 @@ pub(super) static SGD: Change = Change {
         _ => words.states(),
     },
     snippet: include_str!("snippets/optimizer_sgd.py"),
-    called: |_, _, _| "SGD without momentum".to_owned(),
+    called: |_, _| "Use SGD without momentum".to_owned(),
     ..OF_OPTIMIZER
 };

@@ -27,7 +27,7 @@ pub(super) static PARAMS_BF16: Change = Change {
     line: Line::Parameters,
     what: "where the parameters are made",
     snippet: include_str!("snippets/params_bf16.py"),
-    called: |_, _, _| "the model in bf16".to_owned(),
+    called: |_, _| "Weights, gradients and states in bf16".to_owned(),
     ..Change::PLAIN
 };
 

@@ -2,7 +2,7 @@
 
 pub(super) use super::change::{Change, Compared, Cost, Features, Group, Line, came, came_or_went};
 pub(super) use super::value::Value;
-pub(super) use super::words::ProofWords;
+pub(super) use super::words::{ProofWords, part_of};
 pub(super) use crate::category::Category;
 pub(super) use crate::evidence::marks::Mark;
 use crate::evidence::optimizer::WHAT;

@@ -65,9 +65,9 @@ impl Recipe {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The name in a list. `changed` counts the blocks or passes, and `at` is the line.
-    pub fn called(&self, changed: u32, at: &str) -> String {
-        match (self.change.called)(&self.value, changed, at) {
+    /// What to do: `Checkpoint all 12 blocks`.
+    pub fn called(&self, applied: &Applied) -> String {
+        match (self.change.called)(&self.value, applied) {
             text if text.is_empty() => self.to_string(),
             text => text,
         }

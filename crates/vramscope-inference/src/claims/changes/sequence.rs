@@ -16,7 +16,7 @@ pub(super) static SEQUENCE: Change = Change {
     line: Line::Training,
     what: "the forward pass of a training step; the change is where its inputs are made",
     snippet: include_str!("snippets/sequence.py"),
-    called: |value, _, _| format!("{value} x the sequence length"),
+    called: |value, _| part_of(value, "sequence length"),
     found: Some(|maps, _| match maps {
         0 => String::new(),
         _ => format!("{maps} maps grow with the square"),

@@ -29,7 +29,7 @@ pub(super) static SHARD: Change = Change {
     line: Line::Parameters,
     what: "where the parameters are made",
     snippet: include_str!("snippets/shard.py"),
-    called: |value, _, _| format!("FSDP over {value} ranks"),
+    called: |value, _| format!("Shard over {value} GPUs (FSDP)"),
     found: Some(|blocks, site| format!("{blocks} blocks of {site}")),
     ..Change::PLAIN
 };

@@ -25,7 +25,7 @@ pub(super) static UPCAST_OFF: Change = Change {
     line: Line::Loss,
     what: "the loss of a copy in 32 bits",
     snippet: include_str!("snippets/upcast_off.py"),
-    called: |_, _, _| "no fp32 copy of the logits".to_owned(),
+    called: |_, _| "Compute the loss without an fp32 copy of the logits".to_owned(),
     ..Change::PLAIN
 };
 

@@ -1,5 +1,7 @@
 //! The words of proofs.
 
+use super::value::Value;
+use crate::claims::words::capitalized;
 use vramscope_units::{Bytes, grouped};
 
 /// A proof, with its frames in words.
@@ -39,6 +41,16 @@ impl ProofWords {
     pub(super) fn states(&self) -> String {
         let Self { optimizer, at, bytes, .. } = self;
         format!("{} of {optimizer}{at}: {bytes}", self.counted("state"))
+    }
+}
+
+/// A smaller batch or length: `Half the batch`, `Batch at 84 %`.
+pub(super) fn part_of(value: &Value, noun: &str) -> String {
+    let factor = value.factor();
+    match (factor * 100.0).round() {
+        50.0 => format!("Half the {noun}"),
+        75.0 => format!("Three quarters of the {noun}"),
+        percent => capitalized(&format!("{noun} at {percent} %")),
     }
 }
 

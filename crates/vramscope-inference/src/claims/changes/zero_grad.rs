@@ -28,7 +28,7 @@ pub(super) static EARLY: Change = Change {
         compared => compared,
     },
     snippet: include_str!("snippets/zero_grad_early.py"),
-    called: |_, _, _| "zero_grad right after step()".to_owned(),
+    called: |_, _| "Call zero_grad() right after step()".to_owned(),
     ..PLAIN
 };
 
@@ -41,7 +41,7 @@ pub(super) static LATE: Change = Change {
         _ => Compared::Same,
     },
     snippet: include_str!("snippets/zero_grad_late.py"),
-    called: |_, _, _| "zero_grad before backward".to_owned(),
+    called: |_, _| "Call zero_grad() before backward".to_owned(),
     ..PLAIN
 };
 

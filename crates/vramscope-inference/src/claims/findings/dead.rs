@@ -139,7 +139,7 @@ impl Claim for DeadAtPeak {
     }
 
     fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {
-        Some(scene.predicted.fixes.first()?.saving_bytes)
+        Some(scene.predicted.fixes.first()?.lowers)
     }
 
     fn exhibit(&self, _scene: &Scene<'_>) -> Exhibit {

@@ -5,6 +5,11 @@ use crate::recipes::Rest;
 use vramscope_allocator::{AddressOrder, Settings};
 use vramscope_trace::slicing::Budget;
 
+/// The search for the least memory ends within this part of it.
+const LEAST_PARTS: u64 = 512;
+/// Its step, in bytes: the allocator reserves multiples of it.
+const STEP: u64 = 2 << 20;
+
 impl ChangedRun<'_> {
     /// The measured error of the peak in percent, before a replay. `None` if it was not measured,
     /// if no training pass was seen, and if the file has two readings.
@@ -14,7 +19,7 @@ impl ChangedRun<'_> {
     }
 
     /// Where the peak of `active_bytes` lies, and its error in percent.
-    pub(super) async fn active_range(
+    pub async fn active_range(
         &self,
         peak: u64,
         settings: &Settings,
@@ -26,7 +31,7 @@ impl ChangedRun<'_> {
         let error = |peak: u64| (peak as f64 * percent / 100.0) as u64;
         let mut is_within = true;
         if let Some(other) = self.other() {
-            let peak_of_other = other.replayed_active_peak(settings, budget).await;
+            let [peak_of_other, _] = other.free_peaks(settings, budget).await;
             range = [peak.min(peak_of_other), peak.max(peak_of_other)];
             is_within = peak.abs_diff(peak_of_other) <= error(peak);
         }
@@ -60,26 +65,22 @@ impl ChangedRun<'_> {
         }
     }
 
-    /// The memory with which the run goes through, to about a sixty-fourth of what addresses and
-    /// order can change. It takes six replays.
-    pub async fn least(
-        &self,
-        answer: &ChangedAnswer,
-        settings: &Settings,
-        budget: &mut Budget,
-    ) -> u64 {
-        let (mut low, mut high) = (answer.active_peak, answer.reserved_peak);
-        for _ in 0..6 {
+    /// The least memory with which the run goes through, within [`LEAST_PARTS`].
+    pub async fn least(&self, settings: &Settings, budget: &mut Budget) -> u64 {
+        let order = AddressOrder::Ascending;
+        let free = self.replay(settings, None, order, budget).await;
+        let [mut low, mut high] =
+            [free.active_peak, free.reserved_peak].map(|bytes| bytes.div_ceil(STEP));
+        while low < high && high - low > high / LEAST_PARTS {
             let middle = u64::midpoint(low, high);
-            let replayed =
-                self.replay(settings, Some(middle), AddressOrder::Ascending, budget).await;
+            let replayed = self.replay(settings, Some(middle * STEP), order, budget).await;
             if replayed.fails_at.is_some() {
-                low = middle;
+                low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        high
+        high * STEP
     }
 
     pub(super) async fn judge(

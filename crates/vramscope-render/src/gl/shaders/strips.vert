@@ -40,7 +40,8 @@ const uint HATCH = 65536u;
 const uint DIMMED = 1061u;
 const uint EDGE = 131072u;
 // Strength of a shade, and the least of a share above 0: one hit in a thousand blocks is visible.
-const float SHADE = 0.14;
+// Must match SHADE and LEAST_SHARE in Rust.
+const float SHADE = 0.12;
 const float LEAST_SHARE = 0.2;
 
 vec3 color_of(uint word) {

@@ -30,15 +30,17 @@ pub struct SearchResult {
 pub struct GroupCard {
     /// Bytes at the peak; the most bytes at once if none of the blocks is live at the peak.
     pub title: Quantity,
-    /// What the title is: `at the peak` or `most at once`.
+    /// What the title is: `at the peak, 36 % of it`, or `most at once, #12`.
     pub note: String,
-    /// The properties in display order.
+    /// The number of blocks.
+    pub blocks: Quantity,
+    /// The properties in display order. None repeats the bytes of the title.
     pub rows: Vec<DetailRow>,
     /// The word above `steps`: `steps`, `requests` or `passes`.
     pub steps_label: String,
     /// The most bytes at once in each step; empty without steps.
     pub steps: Vec<StepBar>,
-    /// Bytes at the time of the title by category, most bytes first.
+    /// Bytes at the time of the title by category, most bytes first: all categories of the blocks.
     pub categories: Vec<CategoryRow>,
     /// Bytes at the time of the title by call site, most bytes first.
     pub sites: Vec<StackShareRow>,

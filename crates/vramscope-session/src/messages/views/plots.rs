@@ -21,15 +21,12 @@ pub enum Side {
 pub struct GroupLabel {
     /// The group, counted from the bottom of the stack.
     pub group: u32,
-    /// The name and the size: `modeling_qwen2.py:59 · 7.66 GiB`.
+    /// The name and the size: `modeling_qwen2.py:59 · up to 7.66 GiB`.
     pub text: String,
-    /// The group's bytes where the total in view is largest. If it has none there, its most bytes
-    /// in view, and the text says `up to`.
+    /// The group's most bytes in view. The text says `up to` where it has less elsewhere in view.
     pub bytes: Quantity,
-    /// The color of the group's category.
+    /// The color word of the group's category, with the shade of the band and its share of hits.
     pub color: u32,
-    /// Whether the search dims most of the band.
-    pub dimmed: bool,
     /// Null in its band. Otherwise it is beside the largest total in view, at the height of a band
     /// that is too narrow for the text.
     pub beside: Option<Side>,
@@ -186,6 +183,8 @@ pub struct FlameBox {
     pub place: String,
     /// The weight with its share of the whole graph: `18.2 GiB, 43 %`.
     pub weight: String,
+    /// The color word.
+    pub color: u32,
 }
 
 /// A node of a flame graph.

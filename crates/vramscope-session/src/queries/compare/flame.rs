@@ -67,7 +67,8 @@ impl FlameGraph {
             0 => held,
             _ => format!("{held}, {change}"),
         };
-        FlameBox { node, x0, x1, y0, y1, text, place, weight }
+        let color = self.color(node).word();
+        FlameBox { node, x0, x1, y0, y1, text, place, weight, color }
     }
 
     /// The bytes below the root whose stacks have no width.

@@ -5,6 +5,7 @@ use crate::messages::views::{
     ComparedGroup, ComparedStack, ComparedStacks, ComparedTree, DetailCard,
 };
 use crate::messages::{DetailRow, FrameRow, StackDetail};
+use crate::queries::block_detail::folded;
 use crate::queries::detail_card::detail_card;
 use vramscope_report::diff::{BytesDiff, CountDiff, Matched, StackDiff};
 use vramscope_report::disambiguate::distinguishing_frames;
@@ -141,8 +142,8 @@ pub(super) fn change_card(
     let mut card = detail_card("Change", change, rows, "", Vec::new());
     let line = |f: &&FrameRecord<'_>| format!("  {}  {}:{}\n", f.name, f.file, f.line);
     card.copy.extend(frames.iter().map(line));
-    let frames = frames.iter().map(|frame| FrameRow::new(frame, "")).collect();
-    card.stack = Some(StackDetail { frames, note });
+    let frames: Vec<FrameRow> = frames.iter().map(|frame| FrameRow::new(frame, "")).collect();
+    card.stack = Some(StackDetail { folded: folded(&frames), frames, note });
     card
 }
 

@@ -72,7 +72,8 @@ impl Graph {
         };
         let total = self.tree.nodes[node as usize].total;
         let weight = format!("{}, {:.0} %", self.weight.quantity(total).text, self.percent(total));
-        FlameBox { node, x0, x1, y0, y1, text, place, weight }
+        let color = self.colors[node as usize].word();
+        FlameBox { node, x0, x1, y0, y1, text, place, weight, color }
     }
 
     /// The details of a node, with its neighbors.

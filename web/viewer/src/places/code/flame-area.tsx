@@ -92,7 +92,7 @@ export function FlameArea<P extends CanvasPlot<Tip>>(properties: FlameAreaProper
               key={box.node}
               class="flame-name"
               data-node={box.node}
-              style={placed(place)}
+              style={{ ...placed(place), color: appearance.ink(box.color) }}
               onClick={(event) => (event.altKey ? up() : zoom(box.node))}
               onPointerMove={(event) => {
                 const bounds = plot.peek()?.canvas.getBoundingClientRect();

@@ -1,5 +1,6 @@
 // Draws the cells of the matrix of ranks on a 2D canvas, and finds the cell at a point.
 
+import { inkOn } from "../../client/swatches.js";
 import type { Matrix } from "../../generated/protocol.js";
 
 /** Height of a row in CSS pixels. */
@@ -132,15 +133,7 @@ export function drawMatrix(
   context.textBaseline = "middle";
   for (const [index, text] of matrix.cells.entries()) {
     const [row, column] = [Math.floor(index / columns), index % columns];
-    context.fillStyle = isLight(colorOf(levelOf(matrix, row, column), colors)) ? "#15191e" : "#fff";
+    context.fillStyle = inkOn(colorOf(levelOf(matrix, row, column), colors));
     context.fillText(text, (column + 0.5) * wide, row * ROW + ROW / 2);
   }
-}
-
-/** Whether black letters are better to read on a color than white ones. */
-function isLight(color: Rgb): boolean {
-  const linear = (part: number) =>
-    part / 255 <= 0.04 ? part / 3300 : ((part / 255 + 0.055) / 1.055) ** 2.4;
-  const [r, g, b] = color;
-  return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.19;
 }

@@ -13,6 +13,8 @@ import type { Box } from "../../views/overlay.js";
 export interface BlockName extends Box {
   block: number;
   text: string;
+  /** Its color word. */
+  color: number;
 }
 
 /** A label in a band of a grouped stack. */
@@ -21,10 +23,8 @@ export interface GroupName extends Box {
   text: string;
   /** The band's bytes. */
   raw: string;
-  /** The color of its category. */
+  /** Its color word, when colored by category. */
   color: number;
-  /** Whether the search dims most of the band. */
-  dimmed: boolean;
   /** The side of the peak in view; null in the band. */
   beside: Side | null;
 }
@@ -40,6 +40,8 @@ const PADDING = 10;
 const TAG_HEIGHT = 20;
 const TAG_LETTER = 6.7;
 const MAX_LABELS = 60;
+/** Numbers per block of `roomy`. */
+const ROOMY = 6;
 /** Subscribes to signals by reading them. */
 const follow = (..._values: unknown[]): void => undefined;
 
@@ -148,12 +150,11 @@ export class BlockNames {
       },
     });
     if (labels === null) return null;
-    return labels.map(({ group, text, bytes, color, dimmed, beside, x: [x0, x1], y }) => ({
+    return labels.map(({ group, text, bytes, color, beside, x: [x0, x1], y }) => ({
       group,
       text,
       raw: bytes.raw,
       color,
-      dimmed,
       beside,
       x0,
       x1,
@@ -193,16 +194,21 @@ export class BlockNames {
     { x0: left, x1: right }: Range,
   ): Promise<BlockName[] | null> {
     const found = plot.roomy(MIN_WIDTH, MIN_HEIGHT, MAX_LABELS);
-    const blocks = Array.from({ length: found.length / 5 }, (_, index) => found[index * 5] ?? 0);
+    const blocks = Array.from(
+      { length: found.length / ROOMY },
+      (_, index) => found[index * ROOMY] ?? 0,
+    );
     const names = await client.view(target, "names", { names: { blocks } });
     if (names === null) return null;
     const scale = width / (right - left);
     return blocks.flatMap((block, index) => {
-      const [x0 = 0, x1 = 0, y0 = 0, y1 = 0] = found.subarray(index * 5 + 1, index * 5 + 5);
+      const [x0 = 0, x1 = 0, y0 = 0, y1 = 0, color = 0] = found.subarray(index * ROOMY + 1);
       const room = (Math.min(x1, right) - Math.max(x0, left)) * scale;
       // The longest label that fits.
       const text = names[index]?.find(({ length }) => length * LETTER + PADDING <= room);
-      return text === undefined ? [] : [{ block, text, x0, x1, y: [y0, y1] as [number, number] }];
+      return text === undefined
+        ? []
+        : [{ block, text, color, x0, x1, y: [y0, y1] as [number, number] }];
     });
   }
 }

@@ -1,12 +1,15 @@
-// The line above the timeline: what the colors mean, with bytes at the cursor. In the toolbar: the
-// lines over the stack.
+// The line above the timeline: what the colors mean, with bytes at the cursor, else at the peak. In
+// the toolbar: the lines over the stack.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Bands, LegendEntry, Ramp } from "../../generated/protocol.js";
+import type { Bands, DetailRow, LegendEntry, Ramp } from "../../generated/protocol.js";
+import { Icon } from "../../ui/icons.js";
 import { rove } from "../../views/rove.js";
 import type { ViewUses } from "../../views/workspace.js";
 
-type LegendProperties = ViewUses<"selection" | "filters" | "appearance" | "queries">;
+type LegendProperties = ViewUses<
+  "selection" | "viewSelection" | "filters" | "appearance" | "queries"
+>;
 
 /** Terms of the legend: a click on another entry replaces them. */
 const ISOLATING = /^(category|site):/;
@@ -30,7 +33,7 @@ export function LegendLine(owners: LegendProperties) {
     <div class="legend-line">
       {legend && (
         <>
-          {legend.ramp === null && <span class="legend-at">{legend.at}</span>}
+          <Moment {...owners} at={legend.at} />
           {legend.ramp ? (
             <RampKey {...owners} ramp={legend.ramp} />
           ) : (
@@ -42,6 +45,43 @@ export function LegendLine(owners: LegendProperties) {
   );
 }
 
+/** When the bytes are counted, and what is requested then. */
+function Moment({ queries, viewSelection, at }: LegendProperties & { at: string }) {
+  const { cursor } = viewSelection;
+  const state = stateOf(queries);
+  if (!state) return <span class="legend-at">{at}</span>;
+  const { event, label, action, blocks, bands } = state;
+  const title = [`${label}, ${action}`, `${blocks.exact} live`, ...bands.map(worded)].join("\n");
+  const requested = bands.find(({ key }) => key === "requested_bytes");
+  return (
+    <span class="legend-at" data-testid="moment" data-event={event} title={title}>
+      {at}{" "}
+      <b class="legend-bytes" data-key="requested_bytes" data-value={requested?.raw}>
+        {requested?.text}
+      </b>
+      {cursor.value !== null && (
+        <button
+          type="button"
+          class="link"
+          title="Clear the cursor (Esc)"
+          aria-label="Clear the cursor"
+          onClick={() => {
+            cursor.value = null;
+          }}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+    </span>
+  );
+}
+
+/** The state at the cursor, else at the peak. */
+const stateOf = ({ stateAt, peak }: LegendProperties["queries"]) =>
+  stateAt.value.value ?? peak.value.value;
+
+const worded = ({ label, text }: DetailRow) => `${label} ${text}`;
+
 function Entries({
   entries,
   filters,
@@ -52,9 +92,15 @@ function Entries({
   const hidden = useHidden(list, entries, isOpen);
   const terms = filters.terms.value;
   const isIsolated = terms.some((term) => ISOLATING.test(term));
-  const isolate = (term: string) => {
-    const others = filters.terms.peek().filter((one) => !ISOLATING.test(one));
-    filters.set(filters.terms.peek().includes(term) ? others : [...others, term]);
+  const isolate = (term: string, { ctrlKey, metaKey }: MouseEvent) => {
+    const before = filters.terms.peek();
+    if (ctrlKey || metaKey) {
+      if (before.includes(term)) filters.remove(term);
+      else filters.add(term);
+      return;
+    }
+    const others = before.filter((one) => !ISOLATING.test(one));
+    filters.set(before.includes(term) ? others : [...others, term]);
   };
   return (
     <div class="legend-colors" role="toolbar" aria-label="Colors" onKeyDown={rove}>
@@ -89,8 +135,8 @@ function Entries({
                   tabIndex={index === 0 ? 0 : -1}
                   aria-pressed={isOn}
                   data-quiet={isIsolated && !isOn}
-                  title={`${title}\nClick to show only these blocks`}
-                  onClick={() => isolate(term)}
+                  title={`${title}\nClick to show only these blocks, Ctrl-click to add them`}
+                  onClick={(event) => isolate(term, event)}
                 >
                   {inside}
                 </button>
@@ -157,6 +203,7 @@ export function Lines({
   const { bands } = viewSelection;
   const hasPools = (queries.minimap.value.value?.pools ?? 0) > 0;
   const isSimulated = Boolean(whatIfs.curve.value.value?.path);
+  const state = stateOf(queries);
   return (
     <fieldset class="legend-lines" aria-label="Lines">
       {LINES.filter(([band]) => band !== "pools" || hasPools).map(([band, label, title]) => (
@@ -171,6 +218,7 @@ export function Lines({
         >
           <span class="line" data-band={band} />
           <span class="legend-label">{label}</span>
+          {bands.value[band] && <BandBytes band={state?.bands.find(isOf(band))} />}
         </button>
       ))}
       {isSimulated && (
@@ -180,5 +228,21 @@ export function Lines({
         </span>
       )}
     </fieldset>
+  );
+}
+
+/** Finds the row of a line. */
+const isOf =
+  (band: keyof Bands) =>
+  ({ key }: DetailRow) =>
+    key === `${band}_bytes`;
+
+function BandBytes({ band }: { band: DetailRow | undefined }) {
+  return (
+    band && (
+      <span class="legend-bytes" data-key={band.key} data-value={band.raw}>
+        {band.text}
+      </span>
+    )
   );
 }

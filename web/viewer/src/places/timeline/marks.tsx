@@ -7,6 +7,7 @@ import type {
   Axis,
   AxisBreak,
   AxisKind,
+  ColorBy,
   Limit,
   Mark,
   Marker,
@@ -47,8 +48,8 @@ export interface Item extends Box {
   /** The color of a swatch beside the text, and the side of the peak where it is. */
   swatch?: number;
   side?: Side;
-  /** Whether the text is over blocks that the search dims. */
-  dimmed?: boolean;
+  /** The color below the text; null for several colors. */
+  below?: number | null;
   title?: string;
   open?: () => void;
   /** Of A and B: moves it to a slot. */
@@ -182,14 +183,19 @@ function coversPeak(place: Place, peak: Labels["peak"] | undefined): boolean {
 }
 
 function namesOf(names: readonly BlockName[]): Item[] {
-  return names.map(({ block, ...name }) => ({ key: `name ${block}`, kind: "name", ...name }));
+  return names.map(({ block, color, ...name }) => ({
+    key: `name ${block}`,
+    kind: "name",
+    below: color,
+    ...name,
+  }));
 }
 
-function groupsOf(groups: readonly GroupName[]): Item[] {
-  return groups.map(({ group, color, beside, dimmed, ...label }) => ({
+function groupsOf(groups: readonly GroupName[], by: ColorBy): Item[] {
+  return groups.map(({ group, color, beside, ...label }) => ({
     key: `group ${group}`,
     kind: "group",
-    dimmed: dimmed && beside === null,
+    below: beside === null && by === "category" ? color : null,
     ...(beside && { swatch: color, side: beside }),
     ...label,
   }));
@@ -234,7 +240,7 @@ export function TimelineMarks(owners: MarksOwners) {
       ...capacityItem(plot.peek(), axis, capacity, limit),
       ...requestsOf(limit),
       ...namesOf(names),
-      ...groupsOf(groups),
+      ...groupsOf(groups, viewSelection.color.peek()),
       ...(selected ? [{ key: "selected", kind: "selected" as const, text: "", ...selected }] : []),
       ...(cursor === null ? [] : cursorOf(kind, state)),
     ];
@@ -281,6 +287,10 @@ type MarkProperties = Pick<MarksOwners, "appearance"> & {
   place: Place;
 };
 
+/** The color of a text on its blocks; undefined for a text with a ground. */
+const inkOf = (appearance: MarksOwners["appearance"], { below }: Item) =>
+  typeof below === "number" ? appearance.ink(below) : undefined;
+
 function MarkOf({ appearance, plot, peak, item, place }: MarkProperties) {
   const { kind, text, open } = item;
   if (kind === "selected") return <SelectedBlock place={place} />;
@@ -304,6 +314,7 @@ function MarkOf({ appearance, plot, peak, item, place }: MarkProperties) {
       data-kind={kind}
       data-value={item.raw}
       data-side={item.side}
+      data-ground={item.below === null}
       data-at-start={kind === "request" && isAtStart(place)}
       data-covers-peak={kind === "request" && coversPeak(place, peak)}
       title={item.title}
@@ -313,7 +324,7 @@ function MarkOf({ appearance, plot, peak, item, place }: MarkProperties) {
         <span class="swatch" style={{ background: appearance.swatch(item.swatch) }} />
       )}
       {text !== "" && (
-        <span class="mark-text" style={item.dimmed ? { color: "var(--text)" } : {}}>
+        <span class="mark-text" style={{ color: inkOf(appearance, item) }}>
           {text}
         </span>
       )}

@@ -140,7 +140,7 @@ export function CloseMark({ runs, loader, row }: ViewUses<"runs" | "loader"> & {
     // biome-ignore lint/a11y/noStaticElementInteractions: an option has no elements for the Tab key
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
     <span
-      class="pin-mark"
+      class="pin-mark close-mark"
       data-testid="close-file"
       title={title}
       onClick={(event) => {

@@ -6,7 +6,7 @@ import { LegendLine } from "./legend.js";
 import { PhaseLane } from "./phase-lane.js";
 
 type PlotHeadProperties = ViewUses<
-  "selection" | "filters" | "plots" | "appearance" | "queries" | "cards"
+  "selection" | "filters" | "plots" | "appearance" | "viewSelection" | "queries" | "cards"
 >;
 
 export function PlotHead(owners: PlotHeadProperties) {

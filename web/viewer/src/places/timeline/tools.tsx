@@ -1,6 +1,8 @@
 // The toolbar of the timeline: grouping, coloring, lines, axis, and places to go to.
 
+import { useState } from "preact/hooks";
 import type { AxisKind, ColorBy, GroupBy } from "../../generated/protocol.js";
+import { Icon } from "../../ui/icons.js";
 import { Menu } from "../../ui/menu.js";
 import { COLORS, GROUPS } from "../../view-selection.js";
 import { LAST_EVENT } from "../../views/cards.js";
@@ -17,14 +19,35 @@ type ToolsProperties = ViewUses<
 
 export function TimelineTools(owners: ToolsProperties) {
   const { selection, viewSelection } = owners;
+  const [isOpen, setOpen] = useState(false);
   // Without a history there is no timeline.
   if (selection.trace.value?.device?.note != null) return null;
   return (
     <>
-      <Choice label="Group" value={viewSelection.group} options={GROUP_OPTIONS} testid="group-by" />
-      <Choice label="Color" value={viewSelection.color} options={COLOR_OPTIONS} testid="color-by" />
-      <Lines {...owners} />
-      <AxisSwitch selection={selection} />
+      <button
+        type="button"
+        class="button plain tools-fold"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="sliders" /> View
+      </button>
+      <div class="tools-folded" data-open={isOpen}>
+        <Choice
+          label="Group"
+          value={viewSelection.group}
+          options={GROUP_OPTIONS}
+          testid="group-by"
+        />
+        <Choice
+          label="Color"
+          value={viewSelection.color}
+          options={COLOR_OPTIONS}
+          testid="color-by"
+        />
+        <Lines {...owners} />
+        <AxisSwitch selection={selection} />
+      </div>
       <GoTo {...owners} />
     </>
   );

@@ -23,8 +23,7 @@ impl Claim for Growth {
             None => self.of_tensors(scene),
         };
         if let Some(fix) = scene.predicted.fixes.first() {
-            words.text =
-                format!("{} Without it the peak is {} lower.", words.text, fix.saving_bytes);
+            words.text = format!("{} Without it the peak is {} lower.", words.text, fix.lowers);
         }
         words
     }
@@ -80,7 +79,7 @@ impl Claim for Growth {
     }
 
     fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {
-        Some(scene.predicted.fixes.first()?.saving_bytes)
+        Some(scene.predicted.fixes.first()?.lowers)
     }
 
     fn exhibit(&self, scene: &Scene<'_>) -> Exhibit {

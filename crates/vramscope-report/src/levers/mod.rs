@@ -1,16 +1,16 @@
-//! Changes that let a failed run go through. Each was replayed over the whole run, with the failed
-//! step completed.
+//! Levers: what can be changed, and what the run needs then. Each was replayed over the whole run,
+//! with a failed step completed.
 
 mod candidates;
 mod dead;
+mod list;
 mod plan;
 mod trial;
 mod words;
 
 pub(crate) use dead::last_uses;
-pub(crate) use plan::{
-    MAX_BATCH, SAVINGS, add_peak_parts, plan as of_device, savings, without, without_graphs,
-};
+pub(crate) use list::{MAX_TOLD, levers};
+pub(crate) use plan::{MAX_BATCH, plan as of_device, without, without_graphs};
 pub use plan::{PlanRecord, PlannedSet};
 
 use crate::derived::Derived;
@@ -19,15 +19,16 @@ use crate::what_if::{Outcome, least_available, most_available};
 use candidates::Candidate;
 use std::collections::{BTreeMap, BTreeSet};
 use trial::Trial;
+pub(crate) use trial::correction;
 use vramscope_inference::{
-    Category, Context, Cost, Covers, Fix, Look, OomStory, Question, Recipe, Rest, Search, Verdict,
-    WhatIf, ended_by_failure, settings_text,
+    Category, Context, Cost, Lever, Look, OomStory, Question, Recipe, Rest, Search, Verdict,
+    WhatIf, ended_by_failure,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// The maximum number of changes that fit in a finding, and of one cost.
-const MAX_FITTING: usize = 5;
+const MAX_FITTING: usize = 6;
 const MAX_OF_COST: usize = 2;
 /// The maximum number of changes in a finding that do not help.
 const MAX_SHORT: usize = 2;
@@ -55,7 +56,7 @@ pub(crate) async fn of_oom(
     model: &WhatIf,
     story: &OomStory,
     budget: &mut Budget,
-) -> (Vec<Fix>, Vec<Look>) {
+) -> (Vec<Lever>, Vec<Look>) {
     let nothing = || (Vec::new(), Vec::new());
     let is_of_program = story.climb.is_some() || story.context == Context::Capture;
     let Some(available) = available(story, model).filter(|_| !is_of_program) else {
@@ -80,20 +81,21 @@ pub(crate) async fn of_oom(
         }
         _ => available,
     };
-    let trial = Trial::new(target, model, editable, available, budget).await;
+    let at_most = Some(at_most);
+    let trial = Trial::new(target, model, editable, Some(available), budget).await;
     let Some(trial) = trial else { return nothing() };
     let mut trial = Trial { at_most, earlier_batch, grows: story.grows, ..trial };
     if story.copies.is_some() {
         let candidate = candidates::copies(target, story);
-        let fix = trial.fix(&candidate, budget).await;
-        let mut fix = fix.filter(|fix| fix.outcome != Outcome::Short);
-        if let Some(fix) = &mut fix {
-            trial.least_of(&candidate, fix, budget).await;
+        let lever = trial.lever(&candidate, budget).await;
+        let mut lever = lever.filter(|lever| !lever.is_short());
+        if let Some(lever) = &mut lever {
+            trial.measure(&candidate, lever, budget).await;
         }
-        return (fix.into_iter().collect(), Vec::new());
+        return (lever.into_iter().collect(), Vec::new());
     }
     let singles = trial.singles(budget).await;
-    let fits = singles.iter().any(|(_, fix)| fix.outcome == Outcome::Fits);
+    let fits = singles.iter().any(|(_, lever)| lever.fits());
     let sets = match editable.rest {
         Rest::Unknown => Vec::new(),
         _ if fits => Vec::new(),
@@ -101,25 +103,24 @@ pub(crate) async fn of_oom(
     };
     let looks = looks(&trial, &singles);
     // What does not help is named only if everybody tries it.
-    let is_said =
-        |(of, fix): &(Candidate, Fix)| fix.outcome != Outcome::Short || words::is_tried(of);
+    let is_said = |(of, lever): &(Candidate, Lever)| !lever.is_short() || words::is_tried(of);
     let mut chosen = chosen(singles.into_iter().filter(is_said).chain(sets).collect());
-    for (candidate, fix) in &mut chosen {
-        trial.least_of(candidate, fix, budget).await;
+    for (candidate, lever) in &mut chosen {
+        trial.measure(candidate, lever, budget).await;
     }
-    (chosen.into_iter().map(|(_, fix)| fix).collect(), looks)
+    (chosen.into_iter().map(|(_, lever)| lever).collect(), looks)
 }
 
 /// Known causes whose cures save enough, but do not suffice alone: the largest first.
-fn looks(trial: &Trial<'_>, singles: &[(Candidate, Fix)]) -> Vec<Look> {
-    let is_worth = |fix: &Fix| fix.saving_bytes.0 * 100 >= trial.before * MIN_LOOK_PERCENT;
-    let short = singles.iter().filter(|(_, fix)| fix.outcome == Outcome::Short && is_worth(fix));
-    let look = |(candidate, fix): &(Candidate, Fix)| {
+fn looks(trial: &Trial<'_>, singles: &[(Candidate, Lever)]) -> Vec<Look> {
+    let is_worth = |lever: &Lever| lever.lowers.0 * 100 >= trial.before * MIN_LOOK_PERCENT;
+    let short = singles.iter().filter(|(_, lever)| lever.is_short() && is_worth(lever));
+    let look = |(candidate, lever): &(Candidate, Lever)| {
         Some(Look {
             text: words::cause(candidate)?.to_owned(),
-            bytes: fix.saving_bytes,
-            site: fix.site.clone(),
-            recipe: fix.recipe.clone(),
+            bytes: lever.lowers,
+            site: lever.place.as_ref().map(|place| place.site.clone()),
+            recipe: lever.recipe.clone(),
         })
     };
     let mut looks: Vec<Look> = short.filter_map(look).collect();
@@ -133,42 +134,32 @@ fn looks(trial: &Trial<'_>, singles: &[(Candidate, Fix)]) -> Vec<Look> {
 
 /// Expandable segments, if a run goes through with them that survived its failures: the file has
 /// the whole run.
-async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Option<Fix> {
+async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Option<Lever> {
     let settings = candidates::expandable(target, model).filter(|_| !model.starts_late())?;
-    let question = Question { least: Search::Never, ..Question::as_recorded(&settings) };
-    let answer = model.answer(question, budget).await;
-    let conf = settings_text(&settings);
-    (answer.fits() && answer.question.available.is_some()).then(|| Fix {
-        text: words::of_settings(&conf),
-        short: conf.clone(),
-        recipe: String::new(),
-        conf: Some(conf),
-        outcome: Outcome::Fits,
-        needs_bytes: Bytes(answer.reserved_peak),
-        short_by: None,
-        saving_bytes: Bytes(0),
-        cost: Cost::Setting,
-        covers: Covers::Run,
-        lasts: None,
-        error_percent: None,
-        site: None,
-    })
+    let question = |of| Question { least: Search::Always, ..Question::as_recorded(of) };
+    let answer = model.answer(question(&settings), budget).await;
+    let available = answer.question.available.filter(|_| answer.fits())?;
+    let now = model.answer(question(&model.settings), budget).await.least?;
+    let needs = answer.least?.min(available);
+    let candidate =
+        Candidate { recipes: Vec::new(), settings: Some(settings.clone()), cost: Cost::None };
+    Some(trial::of_settings(target, &candidate, &settings, [now, needs]))
 }
 
 /// What fits, what may fit, and what everybody tries and does not help.
-fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<(Candidate, Fix)> {
+fn chosen(mut all: Vec<(Candidate, Lever)>) -> Vec<(Candidate, Lever)> {
     // A run that is full again in the next step has gained nothing.
-    all.retain(|(_, fix)| fix.lasts.as_ref().is_none_or(|lasts| lasts.steps > 0));
+    all.retain(|(_, lever)| lever.lasts.as_ref().is_none_or(|lasts| lasts.steps > 0));
     // Beside a change that ends growth, one that delays the failure is not worth a line.
-    let ends = |(_, fix): &(Candidate, Fix)| fix.outcome == Outcome::Fits && fix.lasts.is_none();
+    let ends = |(_, lever): &(Candidate, Lever)| lever.fits() && lever.lasts.is_none();
     if all.iter().any(ends) {
-        all.retain(|(_, fix)| fix.outcome == Outcome::Short || fix.lasts.is_none());
+        all.retain(|(_, lever)| lever.is_short() || lever.lasts.is_none());
     }
     // A stable sort: by cost within each outcome.
-    all.sort_by_key(|(_, fix)| (order(fix.outcome), fix.cost));
+    all.sort_by_key(|(_, lever)| (order(lever.outcome), lever.cost));
     let fitting: Vec<Recipe> = all
         .iter()
-        .filter(|(_, fix)| fix.outcome == Outcome::Fits && fix.conf.is_none())
+        .filter(|(_, lever)| lever.fits() && lever.conf.is_none())
         .filter_map(|(of, _)| <[Recipe; 1]>::try_from(of.recipes.clone()).ok())
         .flatten()
         .collect();
@@ -179,34 +170,34 @@ fn chosen(mut all: Vec<(Candidate, Fix)>) -> Vec<(Candidate, Fix)> {
     let (mut fits, mut short) = (0, 0);
     // Two changes of one effect are one to a reader: `batch` and `eval_batch`.
     let mut known: BTreeSet<(Cost, Bytes, Bytes)> = BTreeSet::new();
-    all.retain(|(of, fix)| {
-        let same = of_cost.entry((order(fix.outcome), fix.cost)).or_default();
-        match fix.outcome {
-            Outcome::Fits | Outcome::FitsBarely => {
+    all.retain(|(of, lever)| {
+        let same = of_cost.entry((order(lever.outcome), lever.cost)).or_default();
+        match lever.outcome {
+            Some(Outcome::Fits | Outcome::FitsBarely) => {
                 let is_new = *same < MAX_OF_COST
                     && fits < MAX_FITTING
                     && !has_needless(of)
-                    && known.insert((fix.cost, fix.needs_bytes, fix.saving_bytes));
+                    && known.insert((lever.cost, lever.needs_bytes, lever.lowers));
                 *same += usize::from(is_new);
                 fits += usize::from(is_new);
                 is_new
             }
-            Outcome::Short => {
+            Some(Outcome::Short) => {
                 short += 1;
                 short <= MAX_SHORT
             }
-            Outcome::Unknown => false,
+            Some(Outcome::Unknown) | None => false,
         }
     });
     all
 }
 
-fn order(outcome: Outcome) -> u8 {
+fn order(outcome: Option<Outcome>) -> u8 {
     match outcome {
-        Outcome::Fits => 0,
-        Outcome::FitsBarely => 1,
-        Outcome::Unknown => 2,
-        Outcome::Short => 3,
+        Some(Outcome::Fits) => 0,
+        Some(Outcome::FitsBarely) => 1,
+        Some(Outcome::Unknown) | None => 2,
+        Some(Outcome::Short) => 3,
     }
 }
 

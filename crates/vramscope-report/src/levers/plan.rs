@@ -2,13 +2,13 @@
 //! batch with it.
 
 use super::Trial;
-use super::candidates::{Candidate, candidates};
+use super::candidates::Candidate;
 use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use vramscope_inference::{Cost, Covers, Fix, Question, Recipe, Rest, WhatIf, peak_parts};
+use vramscope_inference::{Cost, Covers, Lever, Question, Recipe, Rest, WhatIf};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
@@ -49,7 +49,7 @@ pub struct PlanRecord {
 pub struct PlannedSet {
     /// The changes.
     #[serde(flatten)]
-    pub fix: Fix,
+    pub lever: Lever,
     /// The largest batch that fits with them, as [`PlanRecord::largest_batch`].
     pub largest_batch: Option<f64>,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn plan(
 ) -> Option<PlanRecord> {
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index)?;
-    let mut trial = Trial::new(target, model, editable, available, budget).await?;
+    let mut trial = Trial::new(target, model, editable, Some(available), budget).await?;
     let (unchanged, needs) = if editable.rest == Rest::Whole {
         // The model replays the recording itself, call by call.
         let question =
@@ -75,10 +75,10 @@ pub(crate) async fn plan(
     } else {
         let base = trial.run(&[], budget).await?;
         let own = base.answer(&model.settings, Some(available), budget).await;
-        let needs = base.least(&own, &model.settings, budget).await;
+        let needs = base.least(&model.settings, budget).await;
         (own.fits.unwrap_or(Outcome::Unknown), needs)
     };
-    let nothing = Candidate::of([], Cost::Setting);
+    let nothing = Candidate::of([], Cost::None);
     let is_known = editable.rest != Rest::Unknown;
     let mut plan = PlanRecord {
         pytorch_memory: Bytes(available),
@@ -101,12 +101,12 @@ pub(crate) async fn plan(
         return Some(plan);
     }
     let singles = trial.singles(budget).await;
-    for (candidate, mut fix) in sets(&mut trial, &singles, plan.largest_batch, budget).await {
-        fix.needs_bytes = Bytes(trial.least(&candidate, budget).await?);
-        let is_batch = fix.cost == Cost::Batch;
+    for (candidate, mut lever) in sets(&mut trial, &singles, plan.largest_batch, budget).await {
+        trial.measure(&candidate, &mut lever, budget).await;
+        let is_batch = lever.cost == Cost::Batch;
         let largest_batch =
             if is_batch { None } else { largest_batch(&mut trial, &candidate, budget).await };
-        plan.sets.push(PlannedSet { fix, largest_batch });
+        plan.sets.push(PlannedSet { lever, largest_batch });
     }
     Some(plan)
 }
@@ -115,11 +115,11 @@ pub(crate) async fn plan(
 /// together. `singles` are the changes alone, by cost.
 pub(super) async fn sets(
     trial: &mut Trial<'_>,
-    singles: &[(Candidate, Fix)],
+    singles: &[(Candidate, Lever)],
     largest_batch: Option<f64>,
     budget: &mut Budget,
-) -> Vec<(Candidate, Fix)> {
-    let mut all: Vec<(Candidate, Fix)> = Vec::new();
+) -> Vec<(Candidate, Lever)> {
+    let mut all: Vec<(Candidate, Lever)> = Vec::new();
     for currency in CURRENCIES {
         let found = match currency {
             Cost::Batch => smaller_batch(trial, largest_batch, budget).await,
@@ -128,10 +128,11 @@ pub(super) async fn sets(
                 cheapest(trial, singles, currency, is_paid, budget).await
             }
         };
-        let is_known = |fix: &Fix| {
-            all.iter().any(|(_, known)| (&known.recipe, &known.conf) == (&fix.recipe, &fix.conf))
+        let is_known = |lever: &Lever| {
+            all.iter()
+                .any(|(_, known)| (&known.recipe, &known.conf) == (&lever.recipe, &lever.conf))
         };
-        all.extend(found.filter(|(_, fix)| !is_known(fix)));
+        all.extend(found.filter(|(_, lever)| !is_known(lever)));
     }
     if all.is_empty() {
         all.extend(cheapest(trial, singles, Cost::Batch, |_| true, budget).await);
@@ -144,11 +145,11 @@ async fn smaller_batch(
     trial: &mut Trial<'_>,
     largest: Option<f64>,
     budget: &mut Budget,
-) -> Option<(Candidate, Fix)> {
+) -> Option<(Candidate, Lever)> {
     let factor = largest.filter(|&factor| factor < 1.0)?;
     let candidate = Candidate::of([Recipe::batch(factor)], Cost::Batch);
-    let fix = trial.fix(&candidate, budget).await?;
-    (fix.outcome == Outcome::Fits).then_some((candidate, fix))
+    let lever = trial.lever(&candidate, budget).await?;
+    (lever.fits()).then_some((candidate, lever))
 }
 
 /// The first change of a currency that fits alone. Else changes that `is_paid` allows come together
@@ -156,36 +157,36 @@ async fn smaller_batch(
 /// not needed. `None` if not even all of them fit.
 async fn cheapest(
     trial: &mut Trial<'_>,
-    singles: &[(Candidate, Fix)],
+    singles: &[(Candidate, Lever)],
     currency: Cost,
     is_paid: impl Fn(Cost) -> bool,
     budget: &mut Budget,
-) -> Option<(Candidate, Fix)> {
+) -> Option<(Candidate, Lever)> {
     let is_free = currency == Cost::Edit;
     let is_own = |cost: Cost| cost == currency || is_free && cost < currency;
     let mut alone = singles.iter().filter(|(of, _)| of.recipes.len() < 2 && is_own(of.cost));
-    if let Some(found) = alone.find(|(_, fix)| fix.outcome == Outcome::Fits) {
+    if let Some(found) = alone.find(|(_, lever)| lever.fits()) {
         return Some(found.clone());
     }
-    let mut parts: Vec<&(Candidate, Fix)> = singles
+    let mut parts: Vec<&(Candidate, Lever)> = singles
         .iter()
         .filter(|(of, _)| of.recipes.len() < 2 && is_paid(of.cost))
-        .filter(|(of, fix)| of.settings.is_some() || fix.saving_bytes > Bytes(0))
+        .filter(|(of, lever)| of.settings.is_some() || lever.lowers > Bytes(0))
         .collect();
-    parts.sort_by_key(|(of, fix)| {
-        let saving = of.recipes.first().map_or(0, |recipe| worth(recipe, fix.saving_bytes.0));
+    parts.sort_by_key(|(of, lever)| {
+        let saving = of.recipes.first().map_or(0, |recipe| worth(recipe, lever.lowers.0));
         (of.cost.max(Cost::Edit), Reverse(saving))
     });
-    let mut candidate = Candidate::of([], Cost::Setting);
+    let mut candidate = Candidate::of([], Cost::None);
     let mut found = None;
     for (part, _) in parts {
         let next = candidate.with(part);
         // Two forms of one change, and what the run lacks the facts for, are left out.
         let Some(next) = next else { continue };
-        let Some(fix) = trial.fix(&next, budget).await else { continue };
+        let Some(lever) = trial.lever(&next, budget).await else { continue };
         candidate = next;
-        if fix.outcome == Outcome::Fits {
-            found = Some(fix);
+        if lever.fits() {
+            found = Some(lever);
             break;
         }
     }
@@ -203,9 +204,9 @@ fn worth(recipe: &Recipe, saving: u64) -> u64 {
 async fn without_needless(
     trial: &mut Trial<'_>,
     mut candidate: Candidate,
-    mut best: Fix,
+    mut best: Lever,
     budget: &mut Budget,
-) -> (Candidate, Fix) {
+) -> (Candidate, Lever) {
     loop {
         let mut fewer = Vec::new();
         if candidate.settings.is_some() && !candidate.recipes.is_empty() {
@@ -219,9 +220,9 @@ async fn without_needless(
         fewer.retain(|next| next.settings.is_some() || !next.recipes.is_empty());
         let mut is_less = false;
         for next in fewer {
-            match trial.fix(&next, budget).await {
-                Some(fix) if fix.outcome == Outcome::Fits => {
-                    (candidate, best) = (next, fix);
+            match trial.lever(&next, budget).await {
+                Some(lever) if lever.fits() => {
+                    (candidate, best) = (next, lever);
                     is_less = true;
                     break;
                 }
@@ -242,7 +243,7 @@ async fn largest_batch(
     budget: &mut Budget,
 ) -> Option<f64> {
     let settings = candidate.settings.as_ref().unwrap_or(&trial.model.settings);
-    let available = trial.available;
+    let available = trial.available?;
     let hundredths = |factor: f64| (factor * 100.0).floor() / 100.0;
     let mut fits = async |factor: f64| {
         let mut recipes = candidate.recipes.clone();
@@ -265,71 +266,6 @@ async fn largest_batch(
     Some(hundredths(low)).filter(|&factor| factor > 0.0)
 }
 
-/// The number of savings that are told of a run that went through.
-pub(crate) const SAVINGS: usize = 2;
-
-/// The changes with the largest savings of a run that went through: at most `most` of different
-/// kinds, each replayed. Smaller batches and settings are none.
-pub(crate) async fn savings(
-    target: Target<'_>,
-    model: &WhatIf,
-    most: usize,
-    budget: &mut Budget,
-) -> Vec<Fix> {
-    target.entry.derive(Derived::Editable, target.index, budget).await;
-    let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
-    if editable.rest != Rest::Whole || model.starts_late() {
-        return Vec::new();
-    }
-    let trial = Trial::new(target, model, editable, u64::MAX, budget).await;
-    let Some(mut trial) = trial else { return Vec::new() };
-    let before = trial.before;
-    let mut found: Vec<(u64, Candidate)> = Vec::new();
-    for candidate in candidates(&trial, budget).await {
-        let is_one = candidate.recipes.len() == 1 && candidate.cost != Cost::Batch;
-        let is_batch = candidate
-            .recipes
-            .iter()
-            .any(|recipe| recipe.change.is_smaller_batch && recipe.change.cost != Cost::Edit);
-        if !is_one || is_batch {
-            continue;
-        }
-        let Some(run) = trial.run(&candidate.recipes, budget).await else { continue };
-        let saving = before.saturating_sub(run.active_peak(&model.settings, budget).await);
-        if saving * 100 > before * MIN_SAVING_PERCENT {
-            found.push((worth(&candidate.recipes[0], saving), candidate));
-        }
-    }
-    // A stable sort: of equal savings the cheaper one.
-    found.sort_by_key(|(saving, _)| Reverse(*saving));
-    let mut fixes = Vec::new();
-    let mut kept: Vec<Recipe> = Vec::new();
-    for (_, candidate) in found {
-        let recipe = candidate.recipes[0].clone();
-        if fixes.len() < most && !kept.iter().any(|one| one.is_same_kind(&recipe)) {
-            kept.push(recipe);
-            fixes.extend(trial.fix(&candidate, budget).await);
-        }
-    }
-    fixes
-}
-
-/// Adds the cures of parts of the peak that no replayed change covers. What the peak loses without
-/// the part is known; what the changed run needs is not.
-pub(crate) async fn add_peak_parts(
-    target: Target<'_>,
-    savings: &mut Vec<Fix>,
-    budget: &mut Budget,
-) {
-    let parts = peak_parts(target.entry.evidence(target.index), budget).await;
-    for part in parts {
-        let name = part.cure.to_string();
-        if savings.len() < SAVINGS && savings.iter().all(|fix| fix.recipe != name) {
-            savings.push(super::words::of_peak_part(target, &part));
-        }
-    }
-}
-
 /// The run without what a line keeps, of which `total` bytes were found to grow. `None` if the line
 /// keeps more than that for another reason, or if the peak does not have it.
 pub(crate) async fn without(
@@ -338,10 +274,10 @@ pub(crate) async fn without(
     line: &str,
     total: Bytes,
     budget: &mut Budget,
-) -> Option<Fix> {
-    let fix = edited(target, model, Recipe::del(line.to_owned()), budget).await?;
-    let is_all = fix.saving_bytes.0 <= total.0 + total.0 / 8;
-    is_all.then_some(fix)
+) -> Option<Lever> {
+    let lever = edited(target, model, Recipe::del(line.to_owned()), budget).await?;
+    let is_all = lever.lowers.0 <= total.0 + total.0 / 8;
+    is_all.then_some(lever)
 }
 
 /// The run with `torch.no_grad()` for its evaluations. `None` if that saves less than
@@ -350,27 +286,27 @@ pub(crate) async fn without_graphs(
     target: Target<'_>,
     model: &WhatIf,
     budget: &mut Budget,
-) -> Option<Fix> {
-    let fix = edited(target, model, Recipe::eval_no_grad(), budget).await?;
+) -> Option<Lever> {
+    let lever = edited(target, model, Recipe::eval_no_grad(), budget).await?;
     let peak = target.trace().requested_band.peak.max(0) as u64;
-    (fix.saving_bytes.0.saturating_mul(100) > peak.saturating_mul(MIN_SAVING_PERCENT))
-        .then_some(fix)
+    (lever.lowers.0.saturating_mul(100) > peak.saturating_mul(MIN_SAVING_PERCENT)).then_some(lever)
 }
 
-/// The whole run with one edit; `None` unless it fits.
+/// The whole run with one edit; `None` if it does not go through.
 async fn edited(
     target: Target<'_>,
     model: &WhatIf,
     recipe: Recipe,
     budget: &mut Budget,
-) -> Option<Fix> {
+) -> Option<Lever> {
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole)?;
-    let available = least_available(model).unwrap_or(u64::MAX);
-    let mut trial = Trial::new(target, model, editable, available, budget).await?;
-    let fix = trial.fix(&Candidate::of([recipe], Cost::Edit), budget).await?;
-    (fix.outcome == Outcome::Fits).then_some(fix)
+    let mut trial = Trial::new(target, model, editable, least_available(model), budget).await?;
+    let candidate = Candidate::of([recipe], Cost::Edit);
+    let mut lever = trial.lever(&candidate, budget).await.filter(|lever| !lever.is_short())?;
+    trial.measure(&candidate, &mut lever, budget).await;
+    Some(lever)
 }
 
-/// A run that went through is told only of what saves at least this part of its peak, in percent.
+/// An edit of an evaluation is told if it saves at least this part of the peak, in percent.
 const MIN_SAVING_PERCENT: u64 = 5;

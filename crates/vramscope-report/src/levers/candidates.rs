@@ -61,13 +61,13 @@ pub(super) async fn candidates(trial: &Trial<'_>, budget: &mut Budget) -> Vec<Ca
         .collect();
     all.extend(Recipe::parse_list(BOTH).ok().map(|both| Candidate::of(both, Cost::Time)));
     all.extend(holders::droppable(trial.target).into_iter().map(|(name, births)| {
-        let name = format!("dropping {name}");
+        let name = format!("Drop {name}");
         Candidate::of([Recipe::drop_held(name, births.into())], Cost::Edit)
     }));
     all.extend(idle_models(trial.target));
     if let Some(settings) = expandable(trial.target, trial.model) {
         let settings = Some(settings);
-        all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::Setting });
+        all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::None });
     }
     // A stable sort: of one cost, those whose saving counts less come last.
     let worth = |all: &Candidate| all.recipes.iter().map(|of| of.change.worth_percent).min();
@@ -80,7 +80,7 @@ pub(super) fn copies(target: Target<'_>, story: &OomStory) -> Candidate {
     let site = |stack: StackId| target.entry.sites.get(stack).site_hash;
     let own = site(story.stack);
     let is_copy = |block: &Block| block.is_live_at(story.event.0 + 1) && site(block.stack) == own;
-    without("copies made on the CPU", births(target, is_copy).chain([story.event.0]))
+    without("Make the copies on the CPU", births(target, is_copy).chain([story.event.0]))
 }
 
 /// Idle models that move to the host before the failed request.
@@ -89,7 +89,7 @@ fn idle_models(target: Target<'_>) -> Option<Candidate> {
     let finding = findings.iter().find(|finding| matches!(finding.facts, Facts::IdleModel(_)))?;
     let stacks: BTreeSet<StackId> = finding.parts.iter().map(|part| part.stack).collect();
     let is_idle = |block: &Block| stacks.contains(&block.stack);
-    Some(without("idle models moved to the host", births(target, is_idle)))
+    Some(without("Move idle models to the host", births(target, is_idle)))
 }
 
 /// The events that allocate blocks of a kind.
@@ -107,6 +107,32 @@ fn without(name: &str, births: impl Iterator<Item = u32>) -> Candidate {
 
 /// Checkpointing, and the loss in parts: together they free most activations.
 const BOTH: &str = "checkpoint:all,chunked_loss:8";
+
+/// Other settings that may need less memory: expandable segments, and if the recording
+/// `is_wasteful`, each without settings that cost memory.
+pub(super) fn other_settings(
+    target: Target<'_>,
+    model: &WhatIf,
+    is_wasteful: bool,
+) -> Vec<AllocatorSettings> {
+    let recorded = &model.settings;
+    let expandable = expandable(target, model);
+    let plain = AllocatorSettings {
+        expandable_segments: recorded.expandable_segments,
+        ..AllocatorSettings::default()
+    };
+    let both = expandable
+        .is_some()
+        .then(|| AllocatorSettings { expandable_segments: true, ..AllocatorSettings::default() });
+    let others = [Some(plain), both].into_iter().flatten().filter(|_| is_wasteful);
+    let mut all: Vec<AllocatorSettings> = expandable.into_iter().collect();
+    for settings in others {
+        if settings != *recorded && !all.contains(&settings) {
+            all.push(settings);
+        }
+    }
+    all
+}
 
 /// The recording's settings with expandable segments; `None` if they are on, or the platform lacks
 /// them.

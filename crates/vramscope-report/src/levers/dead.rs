@@ -4,9 +4,9 @@ use super::Trial;
 use super::candidates::Candidate;
 use crate::derived::Derived;
 use crate::target::Target;
-use crate::what_if::{Outcome, least_available};
+use crate::what_if::least_available;
 use std::cmp::Reverse;
-use vramscope_inference::{Cost, Finding, Fix, Recipe, Rest, WhatIf};
+use vramscope_inference::{Cost, Finding, Lever, Recipe, Rest, WhatIf};
 use vramscope_trace::file_name;
 use vramscope_trace::slicing::Budget;
 
@@ -23,13 +23,13 @@ pub(crate) async fn last_uses(
     model: &WhatIf,
     finding: &Finding,
     budget: &mut Budget,
-) -> Vec<Fix> {
+) -> Vec<Lever> {
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let Some(editable) = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole)
     else {
         return Vec::new();
     };
-    let available = least_available(model).unwrap_or(u64::MAX);
+    let available = least_available(model);
     let Some(mut trial) = Trial::new(target, model, editable, available, budget).await else {
         return Vec::new();
     };
@@ -44,20 +44,25 @@ pub(crate) async fn last_uses(
     }
     lines.truncate(MAX_LINES);
     let recipes: Vec<Recipe> = lines.into_iter().map(Recipe::last_use).collect();
-    let mut fixes = Vec::new();
+    let mut levers: Vec<(Candidate, Lever)> = Vec::new();
     for recipe in &recipes {
         let candidate = Candidate::of([recipe.clone()], Cost::Edit);
-        fixes.extend(trial.fix(&candidate, budget).await);
+        let lever = trial.lever(&candidate, budget).await;
+        levers.extend(lever.map(|lever| (candidate, lever)));
     }
-    fixes.sort_by_key(|fix| Reverse(fix.saving_bytes));
-    let best = fixes.first().map_or(0, |fix| fix.saving_bytes.0);
+    levers.sort_by_key(|(_, lever)| Reverse(lever.lowers));
+    let best = levers.first().map_or(0, |(_, lever)| lever.lowers.0);
     if recipes.len() > 1 {
-        let all = trial.fix(&Candidate::of(recipes, Cost::Edit), budget).await;
+        let all = Candidate::of(recipes, Cost::Edit);
         let worth = best.saturating_add(trial.before / 100 * MIN_MORE_PERCENT);
-        if let Some(all) = all.filter(|fix| fix.saving_bytes.0 > worth) {
-            fixes.insert(0, all);
+        let lever = trial.lever(&all, budget).await.filter(|lever| lever.lowers.0 > worth);
+        if let Some(lever) = lever {
+            levers.insert(0, (all, lever));
         }
     }
-    fixes.retain(|fix| fix.outcome != Outcome::Short);
-    fixes
+    levers.retain(|(_, lever)| !lever.is_short());
+    for (candidate, lever) in &mut levers {
+        trial.measure(candidate, lever, budget).await;
+    }
+    levers.into_iter().map(|(_, lever)| lever).collect()
 }

@@ -1,0 +1,243 @@
+//! The levers of a run that went through, best first.
+
+use super::candidates::{Candidate, candidates, other_settings};
+use super::{Trial, order, words};
+use crate::derived::Derived;
+use crate::findings::FindingRecord;
+use crate::target::Target;
+use crate::what_if::lever_place;
+use std::cmp::Reverse;
+use vramscope_inference::{
+    Cost, Covers, FindingKind, Lever, LeverBasis, LeverPlace, PeakPart, Rest, Severity, peak_parts,
+};
+use vramscope_trace::file_name;
+use vramscope_trace::slicing::Budget;
+use vramscope_units::Bytes;
+
+/// A lever that saves less comes after the others, in percent of what the run needs.
+const MIN_WORTH_PERCENT: u64 = 3;
+/// A lever that saves less is none.
+const MIN_PERCENT: u64 = 1;
+
+/// At most `most` levers of a run that went through, with what PyTorch can have on a device if
+/// `available` says it. `findings` are those of the device, with their replays: their cures are
+/// levers. Empty after a failure, whose finding has them.
+pub(crate) async fn levers(
+    target: Target<'_>,
+    findings: &[&FindingRecord],
+    available: Option<u64>,
+    most: usize,
+    budget: &mut Budget,
+) -> Vec<Lever> {
+    if findings.iter().any(|finding| finding.kind == FindingKind::Oom) {
+        return Vec::new();
+    }
+    target.entry.derive(Derived::WhatIf, target.index, budget).await;
+    let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal());
+    let model = model.filter(|model| !model.starts_late());
+    target.entry.derive(Derived::Editable, target.index, budget).await;
+    let run = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole);
+    let mut trial = match (model, run) {
+        (Some(model), Some(run)) => Trial::new(target, model, run, available, budget).await,
+        _ => None,
+    };
+    let mut all = match &mut trial {
+        Some(trial) => replayed(trial, findings, most, budget).await,
+        None => Vec::new(),
+    };
+    let now = match &mut trial {
+        Some(trial) => trial.now_bytes(budget).await,
+        None => None,
+    };
+    let now = now.unwrap_or_else(|| target.trace().requested_band.peak.max(0) as u64);
+    let is_new = |all: &[Lever], lever: &Lever| {
+        all.iter().all(|one| {
+            one.recipe != lever.recipe || lever.recipe.is_empty() && one.cures != lever.cures
+        })
+    };
+    for part in peak_parts(target.entry.evidence(target.index), budget).await {
+        let lever = of_peak_part(target, &part, now);
+        if is_new(&all, &lever) {
+            all.push(lever);
+        }
+    }
+    for lever in findings.iter().filter_map(|finding| cure(finding, now)) {
+        if all.iter().all(|one| one.cures != lever.cures) {
+            all.push(lever);
+        }
+    }
+    let least = |percent: u64| Bytes(now / 100 * percent);
+    all.retain(|lever| lever.saving_bytes >= least(MIN_PERCENT));
+    let first = first_cured(findings, &all, least(MIN_WORTH_PERCENT));
+    all.sort_by_key(|lever| {
+        (
+            first.as_ref() != Some(&lever.id),
+            lever.is_short(),
+            lever.saving_bytes < least(MIN_WORTH_PERCENT),
+            lever.cost,
+            order(lever.outcome),
+            lever.needs_bytes,
+        )
+    });
+    all.truncate(most);
+    all
+}
+
+/// The cure of the worst finding that has one which saves this much.
+fn first_cured(findings: &[&FindingRecord], all: &[Lever], least: Bytes) -> Option<String> {
+    let cure = |finding: &&FindingRecord| {
+        all.iter().find(|lever| lever.cures.as_ref() == Some(&finding.id))
+    };
+    let of = |is_led: bool| {
+        let is_of = move |finding: &&&FindingRecord| (finding.severity != Severity::Low) == is_led;
+        let cures = findings.iter().filter(is_of).filter_map(cure);
+        cures.filter(|lever| lever.saving_bytes >= least).max_by_key(|lever| lever.saving_bytes)
+    };
+    let leads = findings.iter().find(|finding| finding.severity != Severity::Low);
+    let of_first = leads.and_then(cure).filter(|lever| lever.saving_bytes >= least);
+    of_first.or_else(|| of(true)).or_else(|| of(false)).map(|lever| lever.id.clone())
+}
+
+/// The levers of replays: those of findings, then those that lower the peak most.
+async fn replayed(
+    trial: &mut Trial<'_>,
+    findings: &[&FindingRecord],
+    most: usize,
+    budget: &mut Budget,
+) -> Vec<Lever> {
+    let of_finding = |finding: &&FindingRecord| {
+        let cures = Some(finding.id.clone());
+        let first = finding.fixes.first().cloned();
+        first.map(|lever| Lever { cures, outcome: None, short_by: None, ..lever })
+    };
+    let mut all: Vec<Lever> = findings.iter().filter_map(of_finding).collect();
+    all.extend(settings(trial, findings, budget).await);
+    let mut tried: Vec<(u64, Candidate)> = Vec::new();
+    let least = trial.before / 100 * MIN_PERCENT;
+    for candidate in candidates(trial, budget).await {
+        let [recipe] = &candidate.recipes[..] else { continue };
+        let worth_percent = recipe.change.worth_percent;
+        let id = recipe.to_string();
+        if all.iter().any(|lever| lever.id == id) {
+            continue;
+        }
+        let model = trial.model;
+        let before = trial.before;
+        let Some(run) = trial.run(&candidate.recipes, budget).await else { continue };
+        let lowers = before.saturating_sub(run.active_peak(&model.settings, budget).await);
+        if lowers > least {
+            tried.push((lowers.saturating_mul(worth_percent) / 100, candidate));
+        }
+    }
+    // The best form of each kind comes before further forms.
+    tried.sort_by_key(|(lowers, candidate)| {
+        (*lowers < trial.before / 100 * MIN_WORTH_PERCENT, candidate.cost, Reverse(*lowers))
+    });
+    let mut kept: Vec<Candidate> = Vec::new();
+    for (_, candidate) in tried {
+        let is_same = |one: &&Candidate| one.recipes[0].is_same_kind(&candidate.recipes[0]);
+        let same = kept.iter().filter(is_same).count();
+        if same < forms(most) && all.len() + kept.len() <= most {
+            kept.push(candidate);
+        }
+    }
+    for candidate in kept {
+        if let Some(mut lever) = trial.lever(&candidate, budget).await {
+            trial.measure(&candidate, &mut lever, budget).await;
+            all.push(lever);
+        }
+    }
+    all
+}
+
+/// How many forms of one kind a list of `most` levers has.
+fn forms(most: usize) -> usize {
+    if most > MAX_TOLD { 2 } else { 1 }
+}
+
+/// The levers that a text tells.
+pub(crate) const MAX_TOLD: usize = 5;
+
+/// The settings with which the run needs least: the shortest of those that need about as little.
+async fn settings(
+    trial: &mut Trial<'_>,
+    findings: &[&FindingRecord],
+    budget: &mut Budget,
+) -> Option<Lever> {
+    let finding = findings.iter().find(|finding| finding.kind == FindingKind::Reserved);
+    let mut found: Vec<Lever> = Vec::new();
+    for settings in other_settings(trial.target, trial.model, finding.is_some()) {
+        let candidate =
+            Candidate { recipes: Vec::new(), settings: Some(settings), cost: Cost::None };
+        if let Some(mut lever) = trial.lever(&candidate, budget).await {
+            trial.measure(&candidate, &mut lever, budget).await;
+            found.push(lever);
+        }
+    }
+    let least = found.iter().map(|lever| lever.needs_bytes.0).min()?;
+    found.retain(|lever| lever.needs_bytes.0 <= least + least / 100);
+    let best = found.into_iter().min_by_key(|lever| lever.text.len())?;
+    Some(Lever { cures: finding.map(|finding| finding.id.clone()), ..best })
+}
+
+/// The cure of a part of the peak, with what the trace shows of it.
+fn of_peak_part(target: Target<'_>, part: &PeakPart, now: u64) -> Lever {
+    let (recipe, saving) = (part.cure.to_string(), part.saving);
+    Lever {
+        id: recipe.clone(),
+        kind: part.cure.change.name().to_owned(),
+        text: words::called(target, &part.cure),
+        recipe,
+        place: part.site.and_then(|frame| lever_place(target, frame)),
+        cost: part.cure.change.cost,
+        ..estimated(target.path, target.device(), now, saving)
+    }
+}
+
+/// The cure of a finding that no replay covers; `None` if the peak would stay.
+fn cure(finding: &FindingRecord, now: u64) -> Option<Lever> {
+    let saving = finding.saving_bytes.filter(|_| finding.fixes.is_empty())?.0;
+    let first = finding.action.split_inclusive(". ").next()?;
+    let place = finding.place.as_ref().filter(|place| place.line > 0);
+    Some(Lever {
+        id: finding.id.to_string(),
+        kind: finding.kind.name().to_owned(),
+        text: first.trim_end().trim_end_matches('.').to_owned(),
+        place: place.map(|place| LeverPlace {
+            site: format!("{}:{}", file_name(&place.file), place.line),
+            file: place.file.clone(),
+            line: place.line,
+        }),
+        cures: Some(finding.id.clone()),
+        ..estimated(&finding.path, finding.device, now, saving)
+    })
+}
+
+/// A lever of what the peak loses. Sizes are in bytes.
+fn estimated(path: &str, device: u32, now: u64, saving: u64) -> Lever {
+    let saving = saving.min(now);
+    Lever {
+        id: String::new(),
+        kind: String::new(),
+        recipe: String::new(),
+        conf: None,
+        text: String::new(),
+        path: path.to_owned(),
+        device,
+        place: None,
+        now_bytes: Bytes(now),
+        needs_bytes: Bytes(now - saving),
+        saving_bytes: Bytes(saving),
+        cost: Cost::Edit,
+        outcome: None,
+        short_by: None,
+        covers: Covers::Run,
+        lasts: None,
+        basis: LeverBasis::Estimated,
+        error_percent: None,
+        range: None,
+        cures: None,
+        edit: None,
+        lowers: Bytes(saving),
+    }
+}
