@@ -191,9 +191,10 @@ fn findings(out: &mut dyn Write, rows: &[&RankRow]) -> io::Result<()> {
     texts.sort_by_key(|(of, _)| (of.severity, Reverse(of.bytes)));
     for (finding, ranks) in texts.iter().take(MAX_FINDINGS) {
         let style = if finding.severity == Severity::High { ERROR } else { WARNING };
-        let title = match ranks.is_empty() {
-            true => finding.text.clone(),
-            false => format!("{}: {}", named(ranks), lower_first(&finding.text)),
+        let title = if ranks.is_empty() {
+            finding.text.clone()
+        } else {
+            format!("{}: {}", named(ranks), lower_first(&finding.text))
         };
         let severity = styled(style, finding.severity.name());
         writeln!(out, "  {severity}  {}", printable(&title))?;
