@@ -4,6 +4,7 @@
 
 use crate::common::{test_data, vramscope};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::fs;
 use std::thread;
 
@@ -103,7 +104,7 @@ fn all_titles_are_as_committed() {
         assert!(!title.ends_with('.') && !title.contains(".."), "{path}: {title}");
         let foreign = FOREIGN.iter().find(|word| title.to_lowercase().contains(**word));
         assert_eq!(foreign, None, "{path}: {title}");
-        lines.push_str(&format!("{path}: {kind}: {title}\n"));
+        writeln!(lines, "{path}: {kind}: {title}").expect("a String takes all text");
     }
     assert_golden!("titles", lines);
 }

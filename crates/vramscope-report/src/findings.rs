@@ -332,7 +332,7 @@ fn entries<'a>(
             proof: proofs.get(i).cloned().flatten(),
         };
         let leads = finding.leads && finding.severity != Severity::Low;
-        FindingEntry { advice, stack, leads, ..FindingEntry::new(record, title, frames) }
+        FindingEntry { leads, advice, stack, ..FindingEntry::new(record, title, frames) }
     };
     found.map(entry).collect()
 }
