@@ -59,12 +59,13 @@ fn findings_are_sorted_by_severity_before_bytes() {
     let sort_key = |a: &Value| {
         let severity =
             ["high", "medium", "low"].iter().position(|s| a["severity"] == *s).expect("a severity");
-        (severity, Reverse(a["bytes"].as_u64().expect("a number")))
+        // A failure ended the run, and has the first words.
+        (a["kind"] != "oom", severity, Reverse(a["bytes"].as_u64().expect("a number")))
     };
     let rows = list(&found["findings"]);
     assert!(rows.iter().map(sort_key).is_sorted(), "{rows:?}");
     // The order by bytes alone differs, so the severity decides.
-    assert!(!rows.iter().map(|a| sort_key(a).1).is_sorted(), "{rows:?}");
+    assert!(!rows.iter().map(|a| sort_key(a).2).is_sorted(), "{rows:?}");
 }
 
 #[test]
@@ -92,11 +93,14 @@ fn findings_of_a_run_say_the_rank() {
     assert_eq!((&skew["rank"], &skew["bytes"]), (&json!(2), &json!(200 << 20)));
     assert_eq!(skew["sites"][0], "r_fsdp2.py:40 main");
     for key in ["title", "text", "action"] {
-        assert!(skew[key].as_str().is_some_and(|t| t.contains("rank 2")), "{key}: {skew}");
+        assert!(
+            skew[key].as_str().is_some_and(|t| t.to_lowercase().contains("rank 2")),
+            "{key}: {skew}"
+        );
     }
     let leak = rows.iter().find(|a| a["kind"] == "growth").expect("a leak");
     for key in ["title", "text"] {
-        assert!(leak[key].as_str().is_some_and(|t| t.starts_with("rank 3: ")), "{key}: {leak}");
+        assert!(leak[key].as_str().is_some_and(|t| t.starts_with("Rank 3: ")), "{key}: {leak}");
     }
     // A single file needs no name.
     let alone = all(&["recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz"]);
@@ -143,7 +147,7 @@ fn blind_spots_are_told_once_with_their_files() {
     assert!(of(0).starts_with("gpt_late.pickle.gz: "), "{several}");
     assert!(of(1).ends_with("2 of 3 files in all)"), "{several}");
     let nothing = text(&["diagnose", "--all"], &["recorded/misc/norecord.pickle"]);
-    assert!(nothing.contains(" in use at the end (a snapshot without history)"), "{nothing}");
+    assert!(nothing.contains(" in use at the end: no history was recorded"), "{nothing}");
     assert!(nothing.contains("\nnote: only the end is known"), "{nothing}");
 }
 

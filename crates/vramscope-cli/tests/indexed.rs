@@ -97,7 +97,7 @@ fn the_answer_is_that_of_the_snapshots_but_for_replays() {
     let headlines = |path: &str| json(&folder, &["diagnose", path])["headlines"].clone();
     assert_eq!(headlines("run.vramscope"), headlines("run"));
     let said = text(&folder, &["diagnose", "run.vramscope"]);
-    assert!(said.starts_with("peak "), "{said}");
+    assert!(said.starts_with("Peak "), "{said}");
 }
 
 #[test]

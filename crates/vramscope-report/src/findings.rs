@@ -332,7 +332,7 @@ fn entries<'a>(
             proof: proofs.get(i).cloned().flatten(),
         };
         let leads = finding.leads && finding.severity != Severity::Low;
-        FindingEntry { advice, stack, leads, ..FindingEntry::new(record, title, frames) }
+        FindingEntry { leads, advice, stack, ..FindingEntry::new(record, title, frames) }
     };
     found.map(entry).collect()
 }
@@ -534,8 +534,8 @@ impl FindingEntry {
     pub(crate) fn named(mut self, rank: u32, others: usize) -> Self {
         self.owner = match others {
             0 => rank_owner(rank),
-            1 => format!("Rank {rank} and 1 more: "),
-            _ => format!("Rank {rank} and {} more: ", grouped(others as u64)),
+            1 => format!("Rank {rank} and 1 more rank: "),
+            _ => format!("Rank {rank} and {} more ranks: ", grouped(others as u64)),
         };
         self.record.title = self.headline();
         self.record.text.insert_str(0, &rank_owner(rank));

@@ -111,7 +111,7 @@ pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_inference::{
     Category, ChangeKind, Cost, Covers, EditRecord, FindingId, FindingKind, Lasts, Lever,
     LeverBasis, LeverPlace, Look, Phase, Phrase, Predicted, Recipe, RuleError, Rules, Sentence,
-    Severity, Simulated, Widths, plain, site_filter,
+    Severity, Simulated, Widths, lower_first, plain, site_filter,
 };
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};
 pub use vramscope_trace::slicing::now;

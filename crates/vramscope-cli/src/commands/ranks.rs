@@ -12,10 +12,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use vramscope_report::Severity;
 use vramscope_report::card::Names;
 use vramscope_report::matrix::{RowRecord, RunMatrix, named};
 use vramscope_report::ranks::{RankCollector, RankFinding, RankRow, Ranks};
+use vramscope_report::{Severity, lower_first};
 use vramscope_units::{Bytes, grouped};
 
 /// Columns of single ranks in text. More ranks are shown by cluster.
@@ -191,9 +191,13 @@ fn findings(out: &mut dyn Write, rows: &[&RankRow]) -> io::Result<()> {
     texts.sort_by_key(|(of, _)| (of.severity, Reverse(of.bytes)));
     for (finding, ranks) in texts.iter().take(MAX_FINDINGS) {
         let style = if finding.severity == Severity::High { ERROR } else { WARNING };
-        let owner = if ranks.is_empty() { String::new() } else { format!("{}: ", named(ranks)) };
+        let title = if ranks.is_empty() {
+            finding.text.clone()
+        } else {
+            format!("{}: {}", named(ranks), lower_first(&finding.text))
+        };
         let severity = styled(style, finding.severity.name());
-        writeln!(out, "  {severity}  {owner}{}", printable(&finding.text))?;
+        writeln!(out, "  {severity}  {}", printable(&title))?;
     }
     output::write_omitted(out, texts.len().saturating_sub(MAX_FINDINGS), "findings")
 }

@@ -152,6 +152,20 @@ impl<T: Claim> Claim for Box<T> {
     }
 }
 
+/// The longest call site in a title, in characters.
+const MAX_SITE: usize = 100;
+
+/// A name from a file, without its middle if it is longer than a title may be.
+fn cut(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= MAX_SITE {
+        return name.to_owned();
+    }
+    let head: String = name.chars().take(MAX_SITE / 2).collect();
+    let tail: String = name.chars().skip(count - MAX_SITE / 2).collect();
+    format!("{head}…{tail}")
+}
+
 impl Scene<'_> {
     /// Bytes that the finding is about.
     pub(super) fn bytes(&self) -> Bytes {
@@ -207,7 +221,11 @@ impl Scene<'_> {
 
     /// ` at gpt.py:44 forward`: the line that a finding is about, in its title. Empty without one.
     pub(super) fn at(&self, spot: Option<&Spot>) -> Sentence {
-        let at = |spot: &Spot| Sentence::new(" at ").and(self.frame_noun(spot.frame));
+        let at = |spot: &Spot| {
+            let label = cut(&self.label(spot.frame));
+            let filter = frame_filter(self.cx.snapshot, spot.frame);
+            Sentence::new(" at ").site(label, Some(filter))
+        };
         spot.map(at).unwrap_or_default()
     }
 

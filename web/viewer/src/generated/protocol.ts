@@ -2296,10 +2296,6 @@ export type CardFinding = {
  */
 record: FindingRecord, 
 /**
- * The finding in one sentence, without its rank.
- */
-headline: string, 
-/**
  * The step and phase in words; empty if neither is known.
  */
 place: string, };
@@ -2414,7 +2410,7 @@ basis: SimulatedBasis, };
 
 export type Outcome = "fits" | "fits_barely" | "short" | "unknown";
 
-export type Cost = "setting" | "edit" | "time" | "precision" | "batch";
+export type Cost = "none" | "edit" | "time" | "precision" | "batch";
 
 export type Covers = "run" | "steps" | "step" | "request";
 
@@ -2428,11 +2424,17 @@ steps: bigint,
  */
 called: string, };
 
-export type Fix = { 
+export type Lever = { 
 /**
- * The change in a few words: `6 blocks checkpointed (models.py:65)`.
+ * Its name among the levers of a device: `expandable_segments:True`, `checkpoint:all`, or the
+ * id of the finding that it cures.
  */
-text: string, 
+id: string, 
+/**
+ * The change's name: `checkpoint`. `setting` for settings alone, and the kind of the finding
+ * for a cure that was not replayed.
+ */
+kind: string, 
 /**
  * The change as `vramscope what-if --apply` takes it; empty for settings alone.
  */
@@ -2442,25 +2444,46 @@ recipe: string,
  */
 conf: string | null, 
 /**
- * Whether the run goes through.
+ * What to change, in a few words: `Checkpoint 6 of the 12 blocks`.
  */
-outcome: Outcome, 
+text: string, 
 /**
- * The memory that PyTorch must have for the run to go through.
+ * The file's path.
+ */
+path: string, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The line to change; null where it is not known.
+ */
+place: LeverPlace | null, 
+/**
+ * The memory that PyTorch must have for the run to go through without a change.
+ */
+now_bytes: Bytes, 
+/**
+ * The same with the change.
  */
 needs_bytes: Bytes, 
 /**
- * The bytes that are missing at least; null unless `outcome` is `short`.
- */
-short_by: Bytes | null, 
-/**
- * The peak of `active_bytes` is lower by this.
+ * The difference; 0 for a change that needs more.
  */
 saving_bytes: Bytes, 
 /**
  * The price.
  */
 cost: Cost, 
+/**
+ * Whether the run goes through with the memory that PyTorch can have; null if no limit is
+ * known.
+ */
+outcome: Outcome | null, 
+/**
+ * The bytes that are missing at least; null unless `outcome` is `short`.
+ */
+short_by: Bytes | null, 
 /**
  * The part of the run that was replayed.
  */
@@ -2471,13 +2494,42 @@ covers: Covers,
  */
 lasts: Lasts | null, 
 /**
- * The measured error of the peak, in percent; null where nothing but settings changes.
+ * How the numbers were obtained.
+ */
+basis: LeverBasis, 
+/**
+ * The measured error, in percent; null where nothing but settings changes, and where it was
+ * not measured.
  */
 error_percent: number | null, 
 /**
- * The line that changes: `gpt.py:44`; null where it is not known.
+ * Between which values `needs_bytes` lies, where the file can be read in two ways; else null.
  */
-site: string | null, };
+range: [Bytes, Bytes] | null, 
+/**
+ * The finding that it cures; null if none.
+ */
+cures: FindingId | null, 
+/**
+ * The change as an edit of the program; null for settings, and where none was written.
+ */
+edit: EditRecord | null, };
+
+export type LeverBasis = "replayed" | "estimated";
+
+export type LeverPlace = { 
+/**
+ * In words: `gpt.py:44`.
+ */
+site: string, 
+/**
+ * The recorded path of the file.
+ */
+file: string, 
+/**
+ * The line.
+ */
+line: number, };
 
 export type PlannedSet = { 
 /**
@@ -2485,9 +2537,15 @@ export type PlannedSet = {
  */
 largest_batch: number | null, 
 /**
- * The change in a few words: `6 blocks checkpointed (models.py:65)`.
+ * Its name among the levers of a device: `expandable_segments:True`, `checkpoint:all`, or the
+ * id of the finding that it cures.
  */
-text: string, 
+id: string, 
+/**
+ * The change's name: `checkpoint`. `setting` for settings alone, and the kind of the finding
+ * for a cure that was not replayed.
+ */
+kind: string, 
 /**
  * The change as `vramscope what-if --apply` takes it; empty for settings alone.
  */
@@ -2497,25 +2555,46 @@ recipe: string,
  */
 conf: string | null, 
 /**
- * Whether the run goes through.
+ * What to change, in a few words: `Checkpoint 6 of the 12 blocks`.
  */
-outcome: Outcome, 
+text: string, 
 /**
- * The memory that PyTorch must have for the run to go through.
+ * The file's path.
+ */
+path: string, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The line to change; null where it is not known.
+ */
+place: LeverPlace | null, 
+/**
+ * The memory that PyTorch must have for the run to go through without a change.
+ */
+now_bytes: Bytes, 
+/**
+ * The same with the change.
  */
 needs_bytes: Bytes, 
 /**
- * The bytes that are missing at least; null unless `outcome` is `short`.
- */
-short_by: Bytes | null, 
-/**
- * The peak of `active_bytes` is lower by this.
+ * The difference; 0 for a change that needs more.
  */
 saving_bytes: Bytes, 
 /**
  * The price.
  */
 cost: Cost, 
+/**
+ * Whether the run goes through with the memory that PyTorch can have; null if no limit is
+ * known.
+ */
+outcome: Outcome | null, 
+/**
+ * The bytes that are missing at least; null unless `outcome` is `short`.
+ */
+short_by: Bytes | null, 
 /**
  * The part of the run that was replayed.
  */
@@ -2526,13 +2605,26 @@ covers: Covers,
  */
 lasts: Lasts | null, 
 /**
- * The measured error of the peak, in percent; null where nothing but settings changes.
+ * How the numbers were obtained.
+ */
+basis: LeverBasis, 
+/**
+ * The measured error, in percent; null where nothing but settings changes, and where it was
+ * not measured.
  */
 error_percent: number | null, 
 /**
- * The line that changes: `gpt.py:44`; null where it is not known.
+ * Between which values `needs_bytes` lies, where the file can be read in two ways; else null.
  */
-site: string | null, };
+range: [Bytes, Bytes] | null, 
+/**
+ * The finding that it cures; null if none.
+ */
+cures: FindingId | null, 
+/**
+ * The change as an edit of the program; null for settings, and where none was written.
+ */
+edit: EditRecord | null, };
 
 export type PlanRecord = { 
 /**
@@ -2715,7 +2807,7 @@ simulated?: Array<Simulated>,
  * The changes with which a run goes through that failed, replayed over the whole run: what
  * fits first, then by cost. Absent for other findings.
  */
-fixes?: Array<Fix>, 
+fixes?: Array<Lever>, 
 /**
  * Known causes of memory that the file shows, whose cures do not suffice alone: those with
  * most bytes first. Absent for other findings.
@@ -2811,10 +2903,10 @@ omitted?: number,
  */
 peak: PeakSummary | null, 
 /**
- * The changes of the program that save most of the peak, if one file without a finding above
- * low is diagnosed: at most two. Absent if none.
+ * What can be changed, best first, if one file is diagnosed: at most five. Those of a failed
+ * run are the fixes of its finding.
  */
-savings?: Array<Fix>, 
+levers: Array<Lever>, 
 /**
  * What could not be looked for.
  */
@@ -2838,7 +2930,7 @@ rank: number | null,
  */
 device: number, 
 /**
- * The severity of its worst finding; null without one above low.
+ * The severity of the finding that it is about; null if it is about the peak.
  */
 severity: Severity | null, 
 /**
@@ -2846,7 +2938,7 @@ severity: Severity | null,
  */
 finding: FindingId | null, 
 /**
- * The sentence.
+ * The sentence, without the rank: cause, place, amount.
  */
 text: string, };
 
@@ -6390,7 +6482,7 @@ simulated?: Array<Simulated>,
  * The changes with which a run goes through that failed, replayed over the whole run: what
  * fits first, then by cost. Absent for other findings.
  */
-fixes?: Array<Fix>, 
+fixes?: Array<Lever>, 
 /**
  * Known causes of memory that the file shows, whose cures do not suffice alone: those with
  * most bytes first. Absent for other findings.

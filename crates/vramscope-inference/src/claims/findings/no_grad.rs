@@ -379,9 +379,10 @@ impl Claim for NoGrad {
         Words {
             title: scene
                 .titled(
-                    &match self.is_open {
-                        true => "Forward pass with its autograd graph".to_owned(),
-                        false => format!("{} without no_grad", capitalized(evaluation)),
+                    &if self.is_open {
+                        "Forward pass with its autograd graph".to_owned()
+                    } else {
+                        format!("{} without no_grad", capitalized(evaluation))
                     },
                     self.spot(scene).as_ref(),
                     bytes,

@@ -8,7 +8,7 @@ import type { ViewUses } from "../../views/workspace.js";
 export type StoryUses = ViewUses<"runs" | "selection" | "queries" | "ranks">;
 
 export interface Story {
-  /** The rank, with several rows: `rank 3: `. */
+  /** The rank, with several rows: `Rank 3: `. Empty where the headline names it. */
   owner: string;
   /** What is wrong. Empty until it is known. */
   headline: string;
@@ -29,13 +29,16 @@ export const isWithoutDevice = ({ selection }: StoryUses) => {
   return trace !== null && trace.device === null;
 };
 
-const NO_DEVICE = "Nothing was allocated on a GPU";
+const NO_DEVICE = "This snapshot is empty: recording was off, or nothing ran on a GPU";
+
+const ownerOf = (name: string) => `${name.charAt(0).toUpperCase()}${name.slice(1)}: `;
 
 function told(owner: string, { record, view }: FindingRow): Story {
   const headline = view.headline.map(({ text }) => text).join("");
   const { severity, text, action } = record;
   const lines = [text, action].filter((line) => line !== "");
-  return { owner, headline, severity, lines, remedy: action, finding: { record, view } };
+  const named = record.kind === "rank_skew" ? "" : owner;
+  return { owner: named, headline, severity, lines, remedy: action, finding: { record, view } };
 }
 
 const plain = (owner: string, headline: string, lines: readonly string[] = []): Story => ({
@@ -53,7 +56,7 @@ function worstOf({ runs, queries, ranks }: StoryUses): Story {
   if (!finding) return plain("", ranks.overview.value?.notableText ?? "");
   const row = runs.rows.value.find(({ file }) => file.path === finding.record.path);
   const rank = row?.file.planned.rank ?? null;
-  const owner = rank !== null ? `rank ${rank}: ` : row ? `${rowName(row)}: ` : "";
+  const owner = rank !== null ? ownerOf(`rank ${rank}`) : row ? ownerOf(rowName(row)) : "";
   return told(owner, finding);
 }
 
@@ -62,7 +65,7 @@ export function storyOf(owners: StoryUses): Story {
   if (isOfRun(owners)) return worstOf(owners);
   const rows = runs.rows.value;
   const row = rows.find((each) => selection.isFocused(each));
-  const owner = row && rows.length > 1 ? `${rowName(row)}: ` : "";
+  const owner = row && rows.length > 1 ? ownerOf(rowName(row)) : "";
   if (isWithoutDevice(owners)) return plain(owner, NO_DEVICE);
   const at = row && ranks.overviewOf(row)?.story;
   const outlier = at == null ? undefined : ranks.overview.value?.outliers[at];

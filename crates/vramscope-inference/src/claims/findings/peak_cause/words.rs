@@ -79,9 +79,10 @@ impl Claim for PeakCause {
             Self::LargerStep { others, .. } => {
                 format!("without this step the peak would be {others}")
             }
-            Self::FirstStep { is_convolution: true, .. } => {
-                "cuDNN tries algorithms of convolutions (cudnn.benchmark)".to_owned()
-            }
+            Self::FirstStep { is_convolution: true, others, .. } => format!(
+                "cuDNN tries algorithms of convolutions (cudnn.benchmark); later steps need at \
+                 most {others}"
+            ),
             Self::FirstStep { .. } => "no later step allocates as much there".to_owned(),
             Self::Building { dropped, is_halved, .. } => format!(
                 "{dropped} of it are freed before the first forward pass{}",
