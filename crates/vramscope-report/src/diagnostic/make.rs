@@ -11,7 +11,7 @@ use crate::target::Target;
 use crate::text::file_name;
 use crate::verdict::{MemoryBar, PeakWords, verdict};
 use crate::what_if::Outcome;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{
     Category, Cost, Covers, FindingId, FindingKind, Lever, LeverBasis, Sentence, Severity,
     is_detail, lower_first, plain,
@@ -36,7 +36,9 @@ impl Answer {
     /// each finding has its whole text.
     pub fn new(diagnosis: &Diagnosis, paths: &[String], has_details: bool) -> Self {
         let is_run = !diagnosis.ranks.is_empty();
-        let files = diagnosis.headlines.len();
+        let files: BTreeSet<&str> =
+            diagnosis.headlines.iter().map(|one| one.path.as_str()).collect();
+        let files = files.len();
         let mut findings = said(&diagnosis.findings, &diagnosis.levers, has_details);
         if files < 2 {
             // The file is named once.
@@ -301,10 +303,13 @@ fn lever_row(lever: &Lever, label: String, is_step: bool) -> LeverRow {
     }
 }
 
-/// What a lever costs, and what the replay covers.
+/// What a lever costs, and what the replay covers. Empty for one that does not help.
 fn cost(lever: &Lever, is_step: bool) -> String {
+    if lever.is_short() {
+        return String::new();
+    }
     let covers = match (&lever.lasts, lever.covers) {
-        (Some(lasts), _) if !lever.is_short() => {
+        (Some(lasts), _) => {
             Some(format!("full again in {} {}", grouped(lasts.steps), lasts.called))
         }
         // A note says it of all steps.
@@ -316,8 +321,7 @@ fn cost(lever: &Lever, is_step: bool) -> String {
         Cost::None => "no cost",
         cost => cost.name(),
     };
-    let cost = (!lever.is_short()).then(|| cost.to_owned());
-    cost.into_iter().chain(covers).collect::<Vec<_>>().join(", ")
+    covers.map_or_else(|| cost.to_owned(), |covers| format!("{cost}, {covers}"))
 }
 
 fn basis(lever: &Lever) -> String {

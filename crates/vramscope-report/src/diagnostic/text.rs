@@ -45,6 +45,9 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
     // Without a finding that leads, the peak has the first words.
     let leads = answer.findings.iter().take_while(|one| one.leads).count();
     let (first, others) = answer.findings.split_at(leads);
+    if first.is_empty() {
+        lines.peak(answer.peak.as_ref());
+    }
     for one in first {
         lines.gap();
         lines.finding(one);
@@ -59,7 +62,9 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
         lines.gap();
         lines.ranks(&answer.ranks);
     }
-    lines.peak(answer.peak.as_ref());
+    if !first.is_empty() {
+        lines.peak(answer.peak.as_ref());
+    }
     if !answer.levers.is_empty() {
         lines.rows(&answer.levers);
     }
@@ -390,17 +395,16 @@ impl Lines {
                 (Paint::Plain, format!(" {}{}", what, " ".repeat(text - columns(&what)))),
             ];
             let outcome = if row.verdict == "fits" { Paint::Good } else { Paint::Plain };
-            for (of, width, paint) in [
+            let cells = [
                 (&row.needs, needs, Paint::Plain),
                 (&row.verdict, verdict, outcome),
                 (&row.cost, cost, Paint::Plain),
                 (&row.basis, basis, Paint::Faint),
-            ] {
-                if width > 0 && (row.helps || !of.is_empty()) {
-                    let gap = " ".repeat(width.saturating_sub(columns(of)));
-                    line.push((paint, format!("  {of}{gap}")));
-                }
-            }
+            ];
+            let count = if row.helps { cells.len() } else { 2 };
+            let cells =
+                cells.into_iter().take(count).filter(|&(of, width, _)| width.max(of.len()) > 0);
+            line.extend(cells.map(|(of, width, paint)| (paint, format!("  {of:<width$}"))));
             self.push(line);
         }
     }
