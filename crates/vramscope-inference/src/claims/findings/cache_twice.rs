@@ -193,8 +193,8 @@ impl Claim for CacheTwice {
 
     fn why(&self, _scene: &Scene<'_>) -> String {
         format!(
-            "two copies of the cache live: each pass makes all keys and values again, and holds the old ones until it is over; \
-             without them the peak is {} lower",
+            "two copies of the cache live: each pass makes all keys and values again, and holds \
+             the old ones until it is over; without them the peak is {} lower",
             self.saving
         )
     }

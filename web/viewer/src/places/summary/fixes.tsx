@@ -23,7 +23,7 @@ export function Fixes({ view, ...owners }: FixesUses & { view: SummaryView }) {
             </th>
             <th scope="col">change</th>
             <th scope="col" class="number">
-              {isFailure ? "needs" : "saves"}
+              needs
             </th>
             {scale !== "" && <th scope="col">{scale}</th>}
             {isFailure && (
