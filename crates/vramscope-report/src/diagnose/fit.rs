@@ -441,6 +441,7 @@ mod tests {
         severities[0] = Severity::High;
         let mut one = diagnosis(&severities, &text, 1);
         one.processes.clear();
+        one.levers.clear();
         for finding in &mut one.findings {
             finding.record.place = None;
             finding.record.why.clear();

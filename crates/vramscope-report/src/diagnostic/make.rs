@@ -298,7 +298,7 @@ fn lever_row(lever: &Lever, label: String, is_step: bool) -> LeverRow {
         needs: format!("needs {}", lever.needs_bytes),
         verdict,
         cost: cost(lever, is_step),
-        basis: basis(lever),
+        basis: if lever.is_short() { String::new() } else { basis(lever) },
         helps: !lever.is_short(),
     }
 }

@@ -379,8 +379,7 @@ impl Lines {
         let fixed: usize =
             [needs, verdict, cost, basis].into_iter().filter(|&w| w > 0).map(|w| w + 2).sum();
         let room = self.width.saturating_sub(label + 1 + fixed);
-        let texts = rows.iter().map(|row| columns(&row.text)).filter(|&text| text <= room);
-        let text = texts.max().unwrap_or_default();
+        let text = rows.iter().map(|row| columns(&row.text)).max().unwrap_or_default().min(room);
         for row in rows {
             if columns(&row.text) > room {
                 self.stacked_row(row, label);
@@ -401,11 +400,19 @@ impl Lines {
                 (&row.cost, cost, Paint::Plain),
                 (&row.basis, basis, Paint::Faint),
             ];
-            let count = if row.helps { cells.len() } else { 2 };
-            let cells =
-                cells.into_iter().take(count).filter(|&(of, width, _)| width.max(of.len()) > 0);
-            line.extend(cells.map(|(of, width, paint)| (paint, format!("  {of:<width$}"))));
-            self.push(line);
+            for (of, width, paint) in cells {
+                // Only what helps stands in all columns.
+                let width = if row.helps || width == needs { width } else { 0 };
+                if width > 0 || !of.is_empty() {
+                    line.push((paint, format!("  {of:<width$}")));
+                }
+            }
+            let end: usize = line.iter().map(|(_, text)| columns(text)).sum();
+            if row.helps || end <= self.width {
+                self.push(line);
+            } else {
+                self.stacked_row(row, label);
+            }
         }
     }
 
