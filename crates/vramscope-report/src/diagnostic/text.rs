@@ -379,7 +379,8 @@ impl Lines {
         let fixed: usize =
             [needs, verdict, cost, basis].into_iter().filter(|&w| w > 0).map(|w| w + 2).sum();
         let room = self.width.saturating_sub(label + 1 + fixed);
-        let text = rows.iter().map(|row| columns(&row.text)).max().unwrap_or_default().min(room);
+        let texts = rows.iter().map(|row| columns(&row.text)).filter(|&text| text <= room);
+        let text = texts.max().unwrap_or_default();
         for row in rows {
             if columns(&row.text) > room {
                 self.stacked_row(row, label);
