@@ -5,7 +5,7 @@ import type { Cost, PlanCard, PlannedSet } from "../../generated/protocol.js";
 import type { ViewUses } from "../../views/workspace.js";
 
 const COSTS: Readonly<Record<Cost, string>> = {
-  setting: "No cost: a setting",
+  none: "No cost: a setting",
   edit: "No cost: an edit",
   time: "Costs time",
   precision: "Costs precision",
