@@ -92,9 +92,7 @@ for (const file of [OOM, LEAK, CALM]) {
     expect(await attributes(rows.locator("[data-value]"), "data-value")).toEqual(
       fixes.map((fix) => String(fix.needs_bytes)),
     );
-    expect(await attributes(rows, "data-outcome")).toEqual(
-      fixes.map(({ outcome }) => outcome),
-    );
+    expect(await attributes(rows, "data-outcome")).toEqual(fixes.map(({ outcome }) => outcome));
 
     const bar = place.getByTestId("memory-bar");
     await expect(bar).toHaveAttribute("data-reserved", String(memory.reserved));
