@@ -7,6 +7,7 @@ import type { Locator, Page } from "@playwright/test";
 import { deviceOf, print, program } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
 import type { Viewer } from "../lib/viewer.js";
 import { answering, expectPlace, pane, work } from "../lib/work.js";
 
@@ -127,7 +128,7 @@ test("totals and call stacks are the command line's, and fit beside the details"
   await test.step("columns fit, and heads are aligned with them", async () => {
     const table = page.getByTestId("compare-stacks");
     await expect(table.locator(".table-row").first()).toBeVisible();
-    await page.keyboard.press("p");
+    await new Views(viewer).setState({ filter: "category:activation" });
     await expect(viewer.details).toBeVisible();
     const beyond = await pane(page, "compare").evaluate((view) =>
       [...view.querySelectorAll(".table, .compare-body, .compare-totals, .toolbar")].flatMap(
