@@ -7,8 +7,8 @@ import type { Locator, Page } from "@playwright/test";
 import { deviceOf, print, program } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { Views } from "../lib/views.js";
 import type { Viewer } from "../lib/viewer.js";
+import { Views } from "../lib/views.js";
 import { answering, expectPlace, pane, work } from "../lib/work.js";
 
 const SMALL = "recorded/t26/gpt_small.pickle.gz";
