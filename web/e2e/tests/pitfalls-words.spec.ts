@@ -40,10 +40,7 @@ test("names in angle brackets are whole, and bytes × time has its own unit", as
   await expect(total).not.toContainText(/[KMG]iB/);
 });
 
-test("no text counts seconds from 1970, and growth is not called a leak", async ({
-  viewer,
-  page,
-}) => {
+test("no text counts seconds from 1970", async ({ viewer, page }) => {
   await work(viewer, GROWS);
   const growth = findingsOf(GROWS).find(({ kind }) => kind === "growth");
   await page.evaluate(() => window.vramscope.setState({ view: "summary", sheet: "events" }));
@@ -53,7 +50,6 @@ test("no text counts seconds from 1970, and growth is not called a leak", async 
   const epoch = /1[67][\d,_. ]{8,}\s?(s|µs|us|ms)\b|1\.[67]\d*e\+?9|\b1[67]\d{8}\b/;
   await expect(page.locator(".panes")).not.toContainText(epoch);
   await page.keyboard.press("1");
-  await expect(pane(page, "summary")).not.toContainText(/\bleak/i);
   await page.getByRole("button", { name: "Show on the timeline" }).click();
   await expect(page.getByTestId("view-timeline")).toBeVisible();
   await expect(viewer.details).not.toContainText(epoch);

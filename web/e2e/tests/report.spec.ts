@@ -90,7 +90,7 @@ async function expectText(browser: Browser, path: string): Promise<void> {
   const told = findings.filter(({ kind }) => kind !== "reserved");
   await expect(page.locator("article")).toHaveCount(told.length);
   await expect(page.locator("svg.curve path.requested")).toBeVisible();
-  await expect(page.locator("article h4").first()).toContainText("out of memory");
+  await expect(page.locator("article h4").first()).toContainText("Out of memory");
   await context.close();
 }
 
