@@ -75,6 +75,8 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         shorten(&mut headline.text, 200);
     }
     // The long numbers of many parts go before the words.
+    // Findings come before the last levers.
+    diagnosis.levers.truncate(if list < 8 { 3 } else { list });
     for lever in &mut diagnosis.levers {
         fit_lever(lever, list, text);
     }
