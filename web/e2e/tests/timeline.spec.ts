@@ -50,6 +50,8 @@ test("the tooltip names the block under the pointer, and a click or Enter select
   await expect.poll(async () => (await viewer.state()).filter).toBe("category:unknown");
   expect((await viewer.state()).sel).toBeUndefined();
   await viewer.chooseAll();
+  await viewer.page.getByTestId("group-by").selectOption("none");
+  await viewer.plot.drawn();
   box = await viewer.plot.box();
   scale = await viewer.plot.scale();
   await viewer.page.mouse.click(box.x + x, box.y + scale.y(500));
