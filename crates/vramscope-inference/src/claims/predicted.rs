@@ -92,7 +92,7 @@ pub struct Lever {
     pub recipe: String,
     /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
     pub conf: Option<String>,
-    /// What to change, in a few words: `Checkpoint 6 of the 12 blocks`.
+    /// The change as an instruction: `Checkpoint 6 of the 12 blocks`.
     pub text: String,
     /// The file's path.
     pub path: String,
@@ -102,7 +102,7 @@ pub struct Lever {
     pub place: Option<LeverPlace>,
     /// The memory that PyTorch must have for the run to go through without a change.
     pub now_bytes: Bytes,
-    /// The same with the change.
+    /// The memory that PyTorch must have with the change.
     pub needs_bytes: Bytes,
     /// The difference; 0 for a change that needs more.
     pub saving_bytes: Bytes,
@@ -144,7 +144,7 @@ pub struct Lever {
 pub enum LeverBasis {
     /// A replay of the run with the change through the model of the allocator.
     Replayed,
-    /// What the peak loses without the blocks that the lever is about.
+    /// The peak of the recording without the blocks that the change frees.
     Estimated,
 }
 
@@ -170,7 +170,7 @@ pub struct EditRecord {
     pub recipe: String,
     /// The line of the program: `train.py:12`; null if no call stack shows it.
     pub place: Option<String>,
-    /// What stands there.
+    /// The statement at that line, in words.
     pub what: String,
     /// The change in Python. Names such as `model`, `block`, `hidden` and `lr` are the program's.
     pub snippet: String,

@@ -86,7 +86,7 @@ pub(crate) fn peak_words(at: &Place, card: &Card) -> String {
 }
 
 impl Card {
-    /// What is said of its peak. `place` is that of the peak in words.
+    /// The sentence about its peak. `place` is the step and phase of the peak in words.
     pub(crate) fn peak_words<'a>(&self, place: &str, lines: &'a [HoldingLine]) -> PeakWords<'a> {
         let is_end =
             |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory { .. } | BlindSpot::StateOnly);

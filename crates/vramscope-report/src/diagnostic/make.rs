@@ -157,7 +157,7 @@ impl Answer {
     }
 }
 
-/// What is said of files without memory.
+/// The sentence about files without memory.
 fn empty(paths: &[String]) -> &'static str {
     match paths {
         [_] => "This snapshot is empty: recording was off, or nothing ran on a GPU",
@@ -166,7 +166,7 @@ fn empty(paths: &[String]) -> &'static str {
 }
 
 impl PeakSummary {
-    /// What is said of it, at this place.
+    /// The sentence about the peak. `place` is its step and phase.
     fn words(&self, place: Sentence) -> PeakWords<'_> {
         let bytes = |category: Category| {
             Some((category, self.categories.get(category.name()).map(|bytes| bytes.0)?))

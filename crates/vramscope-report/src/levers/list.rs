@@ -50,14 +50,9 @@ pub(crate) async fn levers(
         None => None,
     };
     let now = now.unwrap_or_else(|| target.trace().requested_band.peak.max(0) as u64);
-    let is_new = |all: &[Lever], lever: &Lever| {
-        all.iter().all(|one| {
-            one.recipe != lever.recipe || lever.recipe.is_empty() && one.cures != lever.cures
-        })
-    };
     for part in peak_parts(target.entry.evidence(target.index), budget).await {
         let lever = of_peak_part(target, &part, now);
-        if is_new(&all, &lever) {
+        if all.iter().all(|one| one.recipe != lever.recipe) {
             all.push(lever);
         }
     }
@@ -199,9 +194,11 @@ fn of_peak_part(target: Target<'_>, part: &PeakPart, now: u64) -> Lever {
     }
 }
 
-/// The cure of a finding that no replay covers; `None` if the peak would stay.
+/// The cure of a finding that no replay covers; `None` if the peak would stay. What
+/// [`FindingKind::Reserved`] saves is reserved memory, which is no need: its settings are replayed.
 fn cure(finding: &FindingRecord, now: u64) -> Option<Lever> {
-    let saving = finding.saving_bytes.filter(|_| finding.fixes.is_empty())?.0;
+    let is_of_peak = finding.fixes.is_empty() && finding.kind != FindingKind::Reserved;
+    let saving = finding.saving_bytes.filter(|_| is_of_peak)?.0;
     // Its first sentence, without the reason.
     let first = finding.action.split(". ").next()?;
     let first = first.split(": ").next().unwrap_or(first);
@@ -220,7 +217,7 @@ fn cure(finding: &FindingRecord, now: u64) -> Option<Lever> {
     })
 }
 
-/// A lever of what the peak loses. Sizes are in bytes.
+/// A lever that lowers the peak by `saving` bytes. `now` is what the run needs without it.
 fn estimated(path: &str, device: u32, now: u64, saving: u64) -> Lever {
     let saving = saving.min(now);
     Lever {

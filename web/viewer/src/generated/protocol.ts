@@ -2444,7 +2444,7 @@ recipe: string,
  */
 conf: string | null, 
 /**
- * What to change, in a few words: `Checkpoint 6 of the 12 blocks`.
+ * The change as an instruction: `Checkpoint 6 of the 12 blocks`.
  */
 text: string, 
 /**
@@ -2464,7 +2464,7 @@ place: LeverPlace | null,
  */
 now_bytes: Bytes, 
 /**
- * The same with the change.
+ * The memory that PyTorch must have with the change.
  */
 needs_bytes: Bytes, 
 /**
@@ -2555,7 +2555,7 @@ recipe: string,
  */
 conf: string | null, 
 /**
- * What to change, in a few words: `Checkpoint 6 of the 12 blocks`.
+ * The change as an instruction: `Checkpoint 6 of the 12 blocks`.
  */
 text: string, 
 /**
@@ -2575,7 +2575,7 @@ place: LeverPlace | null,
  */
 now_bytes: Bytes, 
 /**
- * The same with the change.
+ * The memory that PyTorch must have with the change.
  */
 needs_bytes: Bytes, 
 /**
@@ -2903,8 +2903,8 @@ omitted?: number,
  */
 peak: PeakSummary | null, 
 /**
- * What can be changed, best first, if one file is diagnosed: at most five. Those of a failed
- * run are the fixes of its finding.
+ * The levers of the device with the highest peak, best first, if one file is diagnosed: at most
+ * five. A failed run has its levers as `fixes` of its finding.
  */
 levers: Array<Lever>, 
 /**
@@ -5755,7 +5755,7 @@ recipe: string,
  */
 place: string | null, 
 /**
- * What stands there.
+ * The statement at that line, in words.
  */
 what: string, 
 /**

@@ -133,7 +133,7 @@ pub struct Change {
     pub(super) snippet: &'static str,
     /// The code for a model of transformers.
     pub(super) snippet_of_transformers: Option<&'static str>,
-    /// What to do, for a value and what it changed.
+    /// The change as an instruction, for its value and the blocks that it found.
     pub(super) called: fn(&Value, &Applied) -> String,
     /// The blocks or passes that it found in words, for their number and the line.
     pub(super) found: Option<fn(u32, &str) -> String>,

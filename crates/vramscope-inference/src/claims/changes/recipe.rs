@@ -65,7 +65,7 @@ impl Recipe {
         (!text.is_empty()).then_some(text)
     }
 
-    /// What to do: `Checkpoint all 12 blocks`.
+    /// The change as an instruction: `Checkpoint all 12 blocks`.
     pub fn called(&self, applied: &Applied) -> String {
         match (self.change.called)(&self.value, applied) {
             text if text.is_empty() => self.to_string(),

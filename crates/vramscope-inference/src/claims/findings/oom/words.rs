@@ -142,7 +142,7 @@ fn in_backward(scene: &Scene<'_>, story: &OomStory) -> String {
     if own == NO_STACK { "in its backward".to_owned() } else { format!("in its backward ({own})") }
 }
 
-/// What failed when and where, and what is short.
+/// The title of a failure: its step, its line, and the missing bytes.
 fn title(scene: &Scene<'_>, story: &OomStory) -> Sentence {
     let spot = story.spot(scene);
     let place = scene.place().and(match (&spot, &story.twins[..]) {
