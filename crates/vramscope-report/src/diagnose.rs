@@ -90,8 +90,8 @@ pub struct Diagnosis {
     pub omitted: Option<usize>,
     /// The highest peak of `requested_bytes`; null if no memory was allocated.
     pub peak: Option<PeakSummary>,
-    /// The levers of the device with the highest peak, best first, if one file is diagnosed: at most
-    /// five. A failed run has its levers as `fixes` of its finding.
+    /// The levers of the device with the highest peak, best first, if one file is diagnosed: at
+    /// most five. A failed run has its levers as `fixes` of its finding.
     pub levers: Vec<Lever>,
     /// Processes of which several dumps were read, that with the most growth first: at most four,
     /// or with `--all` every one. Absent if none.
