@@ -11,6 +11,7 @@ use ranks::RankMemory;
 use runs::Runs;
 
 use crate::card::{Card, peak_words};
+use crate::diagnostic::Answer;
 use crate::dry::DrySummary;
 use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
@@ -61,6 +62,8 @@ const MAX_HEADLINES: usize = 4;
 pub struct Diagnosis {
     /// The schema's name and version.
     pub schema: &'static str,
+    /// The first words of the answer.
+    pub sentence: String,
     /// The result: one sentence for each device, the worst first: at most four, or with `--all`
     /// every device. The page begins with it.
     pub headlines: Vec<Headline>,
@@ -258,9 +261,12 @@ pub fn with_levers(target: Target<'_>) -> Diagnosed {
 /// [`diagnosed`], and what can be changed. Each lever costs several replays of the run.
 pub async fn diagnosed_with_levers(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let mut diagnosed = diagnosed(target, budget).await;
-    let findings: Vec<&FindingRecord> =
-        diagnosed.card.entries.iter().map(|entry| &entry.record).collect();
-    diagnosed.levers = levers::levers(target, &findings, None, MAX_TOLD, budget).await;
+    let findings = &diagnosed.card.entries;
+    // After a failure its finding has them.
+    if !findings.iter().any(|finding| finding.record.kind == FindingKind::Oom) {
+        let found = levers::levers(target, findings, [None; 2], MAX_TOLD, budget).await;
+        diagnosed.levers = found.levers;
+    }
     diagnosed
 }
 
@@ -340,6 +346,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let main = merged(all, &processes);
     let mut diagnosis = Diagnosis {
         schema: "vramscope.diagnose/1",
+        sentence: String::new(),
         headlines: headlines.into_iter().map(|one| one.headline).collect(),
         headlines_omitted: None,
         dry,
@@ -365,6 +372,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
         omitted += left_out;
     }
     diagnosis.omitted = Some(omitted).filter(|&omitted| omitted > 0);
+    diagnosis.sentence = Answer::new(&diagnosis, &[], false).sentence();
     diagnosis
 }
 

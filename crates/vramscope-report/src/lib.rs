@@ -96,7 +96,10 @@ pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, freed_by, owned_frames, row_site, site,
 };
 pub use groups::{Group, GroupKind, Groups};
-pub use levers::{PlanRecord, PlannedSet};
+pub use levers::{
+    LeverTable, NoLever, PlanRecord, PlannedSet, SettingNeeds, known_limits, lever_question,
+    lever_table, setting_needs,
+};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
 pub use part::part;

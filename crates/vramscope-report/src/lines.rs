@@ -12,13 +12,14 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, Facts,
+    Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, Facts, LeverPlace,
     backward_sites,
 };
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{
-    NO_STACK, NoStack, is_framework_frame, is_package_file, is_python, label_of, line_of, no_stack,
+    NO_STACK, NoStack, is_framework_frame, is_generated_file, is_package_file, is_python, label_of,
+    line_of, no_stack,
 };
 use vramscope_units::Bytes;
 
@@ -75,6 +76,13 @@ pub struct HoldingLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub text: Option<String>,
+    /// Where the line is; `None` without one. The page opens it.
+    #[serde(skip)]
+    pub place: Option<LeverPlace>,
+    /// What it held at the same place of the pass before, however much; `None` without such a pass.
+    /// The page shows it.
+    #[serde(skip)]
+    pub was: Option<Bytes>,
 }
 
 impl HoldingLine {
@@ -103,6 +111,30 @@ struct Held {
 
 /// The lines that hold most requested bytes after a slot, most first.
 pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<HoldingLine> {
+    lines_of_share(target, slot, MAX_LINES, MIN_PERCENT, budget).await
+}
+
+/// As [`holding_lines`], and the pass before in words: `in step 3`. For a page, which has the room
+/// for more lines.
+pub async fn largest_lines(
+    target: Target<'_>,
+    slot: u32,
+    most: usize,
+    budget: &mut Budget,
+) -> (Vec<HoldingLine>, Option<String>) {
+    let lines = lines_of_share(target, slot, most, 1, budget).await;
+    let earlier = target.entry.passes(target.index).before(target.trace(), slot);
+    (lines, earlier.map(|earlier| earlier.words()))
+}
+
+/// At most `most` lines that have this share of the moment at least, in percent.
+async fn lines_of_share(
+    target: Target<'_>,
+    slot: u32,
+    most: usize,
+    min_percent: u64,
+    budget: &mut Budget,
+) -> Vec<HoldingLine> {
     let (trace, entry, index) = (target.trace(), target.entry, target.index);
     entry.derive(Derived::Passes, index, budget).await;
     entry.derive(Derived::Findings, index, budget).await;
@@ -153,8 +185,8 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
     let mut lines: Vec<_> = lines.into_iter().filter(|(_, held)| held.bytes > 0).collect();
     lines.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.1.stack.0.cmp(&b.1.stack.0)));
     let is_large =
-        |held: &Held| held.bytes.saturating_mul(100) >= whole.saturating_mul(MIN_PERCENT);
-    lines.truncate(MAX_LINES);
+        |held: &Held| held.bytes.saturating_mul(100) >= whole.saturating_mul(min_percent);
+    lines.truncate(most);
     lines.retain(|(_, held)| is_large(held));
     // If several lines make parameters of one size, a gradient's size does not tell its line.
     let of_parameters = lines.iter().position(|(_, held)| {
@@ -228,10 +260,11 @@ fn line(
 ) -> HoldingLine {
     let percent = (u128::from(held.bytes) * 100 / u128::from(whole.max(1))) as u32;
     let most = Category::ALL.into_iter().max_by_key(|of| held.categories[*of as usize]);
+    let was = earlier.map(|_| Bytes(held.before));
     let is_changed = held.before.abs_diff(held.bytes).saturating_mul(100)
         >= held.bytes.saturating_mul(MIN_CHANGE_PERCENT);
     let earlier = earlier.filter(|_| is_changed);
-    let was = earlier.map(|earlier| match held.before {
+    let before = earlier.map(|earlier| match held.before {
         bytes if bytes.saturating_mul(100) < held.bytes => format!("none {}", earlier.words()),
         bytes => format!("was {} {}", Bytes(bytes), earlier.words()),
     });
@@ -240,21 +273,20 @@ fn line(
     let has_earlier = earlier_ones.saturating_sub(of_last).saturating_mul(10) >= held.bytes;
     let of = has_earlier.then(|| format!("from {} passes", held.passes.len()));
     let untrained = untrained.map(|bytes| format!("{bytes} of it without gradients"));
-    let text = other_part(held, most, whole).into_iter().chain(untrained).chain(of).chain(was);
+    let text = other_part(held, most, whole).into_iter().chain(untrained).chain(of).chain(before);
     let text: Vec<String> = text.chain(idle(target, held.stack)).collect();
     let category = most.unwrap_or(Category::Unknown);
     let is_made = is_result(category) || matches!(category, Category::Cache | Category::Parameter);
+    let own = target.entry.sites.get(held.stack).frame.filter(|_| no_stack.is_none());
     HoldingLine {
+        place: forward.or(own).and_then(|frame| place_of(target, frame)),
+        was,
         site: match forward {
             Some(frame) => format!("backward of {}", line_or_label(target.snapshot(), frame)),
-            None => {
-                let frame = target.entry.sites.get(held.stack).frame;
-                let frame = frame.filter(|_| no_stack.is_none());
-                frame.map_or_else(
-                    || row_site(target.entry, held.stack, no_stack),
-                    |frame| line_or_label(target.snapshot(), frame),
-                )
-            }
+            None => own.map_or_else(
+                || row_site(target.entry, held.stack, no_stack),
+                |frame| line_or_label(target.snapshot(), frame),
+            ),
         },
         called_from: match forward {
             Some(_) => None,
@@ -290,6 +322,14 @@ fn other_part(held: &Held, most: Option<Category>, whole: u64) -> Option<String>
     let other = others.max_by_key(|other| of(*other))?;
     let is_large = of(other).saturating_mul(100) >= whole.saturating_mul(OTHER_PERCENT);
     is_large.then(|| format!("{} of it {}", Bytes(of(other)), crate::text::category(other)))
+}
+
+/// Where a line of the program is; `None` for generated code and for other languages.
+fn place_of(target: Target<'_>, frame: Frame) -> Option<LeverPlace> {
+    let file = target.snapshot().text(frame.file).into_owned();
+    let is_source = is_python(&file) && !is_generated_file(&file) && frame.line > 0;
+    let site = label_of(target.snapshot(), frame);
+    is_source.then_some(LeverPlace { site, file, line: frame.line })
 }
 
 /// `model.py:212`; the function where the line is not known.

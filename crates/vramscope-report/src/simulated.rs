@@ -2,12 +2,11 @@
 //! short, what would have fitted, and what other settings would reserve.
 
 use crate::derived::Derived;
-use crate::levers;
+use crate::levers::{self, OfFailure};
 use crate::target::Target;
-use crate::what_if::Item;
 use vramscope_inference::{
-    Capacity, ChangeKind, CostlySetting, Facts, Finding, Growth, OomStory, Predicted, Question,
-    ReservedPeak, Rest, Scenario, Search, Simulated, Verdict, WhatIf, settings_text,
+    Capacity, ChangeKind, Facts, Finding, Growth, OomStory, Predicted, Question, Rest, Scenario,
+    Search, Simulated, Verdict, WhatIf, settings_text, split_outside_brackets,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_trace::{AllocatorSettings, line_of};
@@ -33,7 +32,7 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     for (i, finding) in findings.iter().enumerate() {
         match &finding.facts {
             Facts::Oom(story) if ooms.len() < MAX_OOMS => ooms.push((i, story)),
-            Facts::Reserved(peak) => reserved = Some((i, peak)),
+            Facts::Reserved(_) => reserved = Some(i),
             Facts::DeadAtPeak(_) => dead = Some(i),
             // A backward pass may still use a graph that lives at the end.
             Facts::NoGrad(facts) if !facts.is_open => graphs = Some(i),
@@ -55,7 +54,8 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let simulator = Simulator { target, model };
     let mut all = Vec::new();
     for (i, story) in ooms {
-        let (fixes, looks) = levers::of_oom(target, model, story, budget).await;
+        let (fixes, looks) =
+            levers::of_oom(target, model, story, OfFailure::default(), budget).await;
         let (simulated, least) = simulator.oom(story, budget).await.unzip();
         let is_last = target
             .entry
@@ -81,8 +81,8 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
         let fixes = levers::without_graphs(target, model, budget).await.into_iter().collect();
         all.push((i, Predicted { fixes, ..Predicted::default() }));
     }
-    if let Some((i, peak)) = reserved {
-        let simulated = simulator.reserved(peak, budget).await;
+    if let Some(i) = reserved {
+        let simulated = simulator.reserved(budget).await;
         all.push((i, Predicted { simulated, ..Predicted::default() }));
     }
     all
@@ -94,36 +94,6 @@ struct Simulator<'a> {
 }
 
 impl Simulator<'_> {
-    /// The settings that may need less memory, each with its kind and its words.
-    fn other_settings(&self, costly: &[CostlySetting]) -> Vec<(ChangeKind, AllocatorSettings)> {
-        let recorded = &self.model.settings;
-        let expandable = AllocatorSettings { expandable_segments: true, ..recorded.clone() };
-        let mut plain = recorded.clone();
-        let default = AllocatorSettings::default();
-        for setting in costly {
-            match setting {
-                CostlySetting::MaxSplitSize { .. } => plain.max_split_size = default.max_split_size,
-                CostlySetting::RoundupPower2Divisions { .. } => {
-                    plain.roundup_power2_divisions = default.roundup_power2_divisions;
-                }
-            }
-        }
-        let both = AllocatorSettings { expandable_segments: true, ..plain.clone() };
-        let mut all: Vec<(ChangeKind, AllocatorSettings)> = Vec::new();
-        let named = [
-            (ChangeKind::Expandable, expandable),
-            (ChangeKind::Settings, plain),
-            (ChangeKind::Settings, both),
-        ];
-        for (kind, settings) in named {
-            let is_known = |(_, known): &(ChangeKind, AllocatorSettings)| *known == settings;
-            if settings != *recorded && !all.iter().any(is_known) {
-                all.push((kind, settings));
-            }
-        }
-        all
-    }
-
     /// By how much a failed allocation is short as configured, and what PyTorch must have until
     /// then. Changes of the run are [`fixes`]: they cover more than the request.
     async fn oom(
@@ -169,38 +139,45 @@ impl Simulator<'_> {
     }
 
     /// The least memory of the run as configured, and what other settings reserve.
-    async fn reserved(&self, peak: &ReservedPeak, budget: &mut Budget) -> Vec<Simulated> {
+    async fn reserved(&self, budget: &mut Budget) -> Vec<Simulated> {
         let base =
             Question { least: Search::Always, ..Question::as_recorded(&self.model.settings) };
         let own = self.model.answer(base.clone(), budget).await;
-        let mut all = vec![simulated(ChangeKind::AsRecorded, &[], &own)];
+        let recorded = &self.model.settings;
+        let mut all = vec![simulated(ChangeKind::AsRecorded, recorded, &own)];
         if self.model.starts_late() {
             return all;
         }
-        for (kind, settings) in self.other_settings(&peak.settings) {
-            let items = difference(&self.model.settings, &settings);
+        for settings in levers::other_settings(self.target, self.model, true) {
+            let expandable = AllocatorSettings { expandable_segments: true, ..recorded.clone() };
+            let is_expandable = settings == expandable;
+            let kind = if is_expandable { ChangeKind::Expandable } else { ChangeKind::Settings };
             let question = Question { settings, least: Search::Never, ..base.clone() };
             let scenario = self.model.answer(question, budget).await;
             if scenario.fits() {
-                all.push(simulated(kind, &items, &scenario));
+                all.push(simulated(kind, recorded, &scenario));
             }
         }
         all
     }
 }
 
-/// What a scenario says about a change.
-fn simulated(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Simulated {
-    let (without, with): (Vec<&Item>, Vec<&Item>) =
-        items.iter().partition(|item| item.value == "0");
-    let with: Vec<String> = with.into_iter().map(ToString::to_string).collect();
-    let without: Vec<String> =
-        without.into_iter().map(|item| format!("without {}", item.name)).collect();
+/// What a scenario says about a change of the recording's settings.
+fn simulated(kind: ChangeKind, recorded: &AllocatorSettings, scenario: &Scenario) -> Simulated {
+    let items = |settings: &AllocatorSettings| -> Vec<String> {
+        let text = settings_text(settings);
+        let items = split_outside_brackets(&text).filter(|item| !item.is_empty());
+        items.map(str::to_owned).collect()
+    };
+    let name = |item: &String| item.split(':').next().unwrap_or_default().to_owned();
+    let (old, new) = (items(recorded), items(&scenario.question.settings));
+    let with: Vec<String> = new.iter().filter(|item| !old.contains(item)).cloned().collect();
+    let stays: Vec<String> = new.iter().map(name).collect();
+    let gone = old.iter().map(name).filter(|name| !stays.contains(name));
+    let without: Vec<String> = gone.map(|name| format!("without {name}")).collect();
+    let change = [&*with, &*without].concat();
     Simulated {
-        change: match items {
-            [] => "as recorded".to_owned(),
-            _ => [&*with, &*without].concat().join(", "),
-        },
+        change: if change.is_empty() { "as recorded".to_owned() } else { change.join(", ") },
         conf: settings_text(&scenario.question.settings),
         fits: None,
         short_by: None,
@@ -210,7 +187,6 @@ fn simulated(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Simulated
         kind,
         with,
         without,
-        question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
     }
 }
 
@@ -221,21 +197,6 @@ fn simulated_failure(scenario: &Scenario) -> Simulated {
         short_by: scenario.short_by().map(Bytes),
         // Searched until the failure only: no figure about the run.
         least_device_memory: None,
-        ..simulated(ChangeKind::AsRecorded, &[], scenario)
+        ..simulated(ChangeKind::AsRecorded, &scenario.question.settings, scenario)
     }
-}
-
-/// The settings that differ from the recording's, as items of a question.
-fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> Vec<Item> {
-    let mut items = Vec::new();
-    if recorded.expandable_segments != settings.expandable_segments {
-        items.push(Item::new("expandable_segments", "True"));
-    }
-    if recorded.max_split_size != settings.max_split_size {
-        items.push(Item::new("max_split_size_mb", "0"));
-    }
-    if recorded.roundup_power2_divisions != settings.roundup_power2_divisions {
-        items.push(Item::new("roundup_power2_divisions", "0"));
-    }
-    items
 }

@@ -266,16 +266,6 @@ fn bar(
     };
     push("rounding", "rounding", used.rounding, "added to requests by rounding".to_owned());
     push(
-        "idle",
-        "cached, free",
-        used.idle,
-        format!(
-            "in {} free {}, returned when memory is short",
-            grouped(used.idle_segments as u64),
-            if used.idle_segments == 1 { "segment" } else { "segments" }
-        ),
-    );
-    push(
         "stuck",
         "fragmented",
         used.stuck,
@@ -294,6 +284,17 @@ fn bar(
         "CUDA graph pools, free",
         used.graph_pools,
         "free in pools of CUDA graphs, whose replays use it".to_owned(),
+    );
+    // What can be returned lies where reserved memory ends.
+    push(
+        "idle",
+        "cached, free",
+        used.idle,
+        format!(
+            "in {} free {}, returned when memory is short",
+            grouped(used.idle_segments as u64),
+            if used.idle_segments == 1 { "segment" } else { "segments" }
+        ),
     );
     let reserved = used.reserved();
     let limit = target.entry.device_memory(target.index).and_then(|memory| memory.limit_bytes);

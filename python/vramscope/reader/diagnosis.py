@@ -156,6 +156,8 @@ class Diagnosis(Shown):
     ``print`` shows its text, a notebook its card.
     """
 
+    #: The first words of the answer.
+    sentence: str
     #: A sentence for each device, the worst first.
     headlines: tuple[Headline, ...]
     #: The findings that matter most, at most five.

@@ -100,9 +100,8 @@ test("files open, every view shows its content, and a click selects a block", as
     ["2", "timeline", "timeline-canvas"],
     ["3", "modules", "[data-testid=modules-text]"],
     ["4", "map", "map-canvas"],
-    ["5", "what-if", "[data-testid=what-if-verdict]"],
-    ["6", "ranks", "[data-testid=overview-row] [data-column=peak]"],
-    ["7", "compare", "[data-testid=compare-totals] [data-column=change]"],
+    ["5", "ranks", "[data-testid=overview-row] [data-column=peak]"],
+    ["6", "compare", "[data-testid=compare-totals] [data-column=change]"],
   ] as const) {
     await page.keyboard.press(key);
     await expectView(view, shown);

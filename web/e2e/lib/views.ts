@@ -19,7 +19,6 @@ const MAIN = {
   Holders: ["Code", "Holder", "holders"],
   Map: ["Allocator", "At the cursor", "map"],
   Segments: ["Allocator", "Over time", "segments"],
-  "What if": ["What if", null, "what-if"],
   Ranks: ["Ranks", "Table", "ranks"],
   Matrix: ["Ranks", "Matrix", "matrix"],
   Compare: ["Compare", null, "compare"],
@@ -44,6 +43,18 @@ export class Views {
     this.page = viewer.page;
     this.moment = this.page.getByTestId("moment");
     this.brush = this.page.getByTestId("brush");
+  }
+
+  /** Gives the GPU in its field on the summary, and shows the view again that was open. */
+  async gpu(text: string): Promise<Locator> {
+    const before = await this.page.evaluate(() => window.vramscope.getState().view);
+    await this.main("Summary");
+    const field = this.page.getByTestId("capacity");
+    await field.fill(text);
+    await field.press("Enter");
+    await expect(field).toHaveValue(text);
+    if (before) await this.page.evaluate((view) => window.vramscope.setState({ view }), before);
+    return field;
   }
 
   pane(tab: Main | SheetTab): Locator {

@@ -14,9 +14,9 @@ const SKEWED = "findings/ranks_fsdp2_skew/RANK_memory_snapshot.pickle.gz";
 
 /** Every view, and every sheet below the timeline. */
 const SHOWN = [
-  ...(
-    ["summary", "segments", "flame", "compare", "map", "modules", "source", "what-if"] as const
-  ).map((view) => [view, "none"] as const),
+  ...(["summary", "segments", "flame", "compare", "map", "modules", "source"] as const).map(
+    (view) => [view, "none"] as const,
+  ),
   ...(["blocks", "events", "steps", "ab", "peak"] as const).map(
     (sheet) => ["timeline", sheet] as const,
   ),

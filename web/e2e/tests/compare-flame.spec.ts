@@ -28,7 +28,7 @@ async function open(viewer: Viewer, a: string, b: string) {
   await viewer.open([renamed(a, "a.gz"), renamed(b, "b.gz")]);
   for (const name of ["a.gz", "b.gz"]) await viewer.expectRow(name, "ready");
   await answering(page);
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   const view = pane(page, "compare");
   await view.getByRole("button", { name: "flame graph" }).click();
   // The command line has framework frames, too.

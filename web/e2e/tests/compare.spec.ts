@@ -96,7 +96,7 @@ test("totals and call stacks are the command line's, and fit beside the details"
   page,
 }) => {
   await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   await expectPlace(page, "compare", "main");
   await test.step("numbers", async () => {
     // B is the selected rank, A the other one.
@@ -185,7 +185,7 @@ test("a link and a reload restore both sides", async ({ viewer, page }) => {
   const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];
   const chosen = (select: Locator) => select.locator("option:checked");
   await open(viewer, ...three);
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   // The state does not keep the usual baseline.
   const usual = `rank ${medianOf(three.map(([, from]) => from))}`;
   await expect(chosen(a)).toHaveText(usual);
@@ -239,7 +239,7 @@ test("the backslash pins and swaps the sides, and curves align by event, time an
 }) => {
   await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
   await test.step("alignment", async () => {
-    await page.keyboard.press("7");
+    await page.keyboard.press("6");
     // The recording of rank 2 has no times.
     const plot = page.getByTestId("compare-curves");
     const by = (name: string) =>
@@ -315,7 +315,7 @@ test("a rank that was unloaded is read again for the comparison", async ({ viewe
     viewer,
     ...names.map((name, rank): [string, string] => [name, rank === 0 ? LEAK : SMALL]),
   );
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   await page.getByTestId("compare-a").selectOption({ label: "rank 0" });
   await expectTotals(page, diffOf(LEAK, SMALL));
 });
@@ -324,7 +324,7 @@ test("the first file is the baseline, and what changed comes first", async ({ vi
   await viewer.open([renamed(SMALL, "a.gz"), renamed(LEAK, "b.gz")]);
   for (const name of ["a.gz", "b.gz"]) await viewer.expectRow(name, "ready");
   await answering(page);
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   const chosen = (side: string) => page.getByTestId(`compare-${side}`).locator("option:checked");
   await test.step("whichever file is in focus", async () => {
     for (const name of ["a.gz", "b.gz", "a.gz"]) {
@@ -371,7 +371,7 @@ test("the first file is the baseline, and what changed comes first", async ({ vi
 test("settings, steps and inputs that differ come first", async ({ viewer, page }) => {
   const SPLIT = "recorded/gpt_max_split.pickle.gz";
   await open(viewer, ["a.gz", SMALL], ["b.gz", SPLIT]);
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   const rows = page.getByTestId("compare-recording").locator("tbody tr");
   const { pairs } = print(testData(""), ["diff", SMALL, SPLIT]) as {
     pairs: { settings: { key: string; a: string | null; b: string | null }[] }[];
@@ -393,7 +393,7 @@ test("the comparison is copied as the Markdown that the program prints", async (
 }, info) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await open(viewer, ["a.pickle.gz", SMALL], ["b.pickle.gz", LEAK]);
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   await page.getByTestId("compare-markdown").click();
   await expect(page.getByTestId("compare-markdown")).toHaveText("Copied");
   const folder = info.outputPath();
@@ -415,7 +415,7 @@ test("among ranks the median is compared with the one that differs most", async 
   await viewer.open(files.map((from, rank) => renamed(from, `rank${rank}.pickle.gz`)));
   for (const rank of files.keys()) await viewer.expectRow(`rank${rank}.pickle.gz`, "ready");
   await answering(page);
-  await page.keyboard.press("7");
+  await page.keyboard.press("6");
   const median = medianOf(files);
   const usual = peakOf(files[median] ?? "");
   const far = files

@@ -7,7 +7,7 @@ import { expect, test } from "../lib/test.js";
 import { type Main, type SheetTab, Views, valuesOf } from "../lib/views.js";
 import { select } from "../lib/work.js";
 
-const MAIN: readonly Main[] = ["Summary", "Segments", "Flame", "What if", "Timeline"];
+const MAIN: readonly Main[] = ["Summary", "Segments", "Flame", "Timeline"];
 const SHEETS: readonly SheetTab[] = ["Blocks", "Events"];
 
 const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b);

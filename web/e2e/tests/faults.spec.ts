@@ -369,7 +369,7 @@ test("without WebGL 2 the pictures are missing, and everything else works", asyn
     /rgb\((?!0, 0, 0)/,
   );
   await views.main("Summary");
-  await expect(page.locator("[data-testid=finding]").first()).toBeVisible();
+  await expect(page.getByTestId("summary-lines").locator("tbody tr").first()).toBeVisible();
   await views.sheet("Blocks");
   await views.table("blocks").expectTotal(cli("blocks", REAL).total);
   await views.table("blocks").rows.first().click();

@@ -182,7 +182,7 @@ test("drops open files anywhere, several at once, and others of an open name", a
     );
     await viewer.expectRow("run/rank0.pickle", "ready");
     await expect(viewer.rows).toHaveCount(2);
-    await page.keyboard.press("6");
+    await page.keyboard.press("5");
     const lines = page.getByTestId("overview-row");
     await expect(lines).toHaveCount(2);
     await expect(lines.locator(".group")).toHaveCount(0);
@@ -225,7 +225,7 @@ test("a file dropped beside an open one is added, and the view stays", async ({ 
   await drop(page, "scenarios/f02.pickle", "rank0.pickle");
   await expect(viewer.row("rank0.pickle")).toHaveAttribute("aria-selected", "true");
   await expect(viewer.rows).toHaveCount(2);
-  await page.keyboard.press("6");
+  await page.keyboard.press("5");
   await expect(page.getByTestId("overview-row")).toHaveCount(2);
 });
 

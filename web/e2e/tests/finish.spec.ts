@@ -183,7 +183,7 @@ test("a long setting wraps inside of its column", async ({ viewer, page }) => {
   await page.setViewportSize({ width: 1000, height: 700 });
   await work(viewer, testData("recorded/late_max_split_26.pickle.gz"));
   const settings = await views.main("Summary");
-  await settings.getByText("Allocator settings").click();
+  await settings.getByText("Details of the recording").click();
   const wide = await settings.evaluate((view) => {
     const root = view.querySelector(".setting-list");
     const value = root?.querySelector<HTMLElement>(".setting-value");

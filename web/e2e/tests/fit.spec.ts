@@ -19,13 +19,12 @@ const MAIN = [
   "source",
   "map",
   "segments",
-  "what-if",
   "ranks",
   "matrix",
   "compare",
 ] as const;
 const SHEETS = ["blocks", "events", "ab", "peak", "steps"] as const;
-const PLACES = ["Summary", "Timeline", "Code", "Allocator", "What if", "Ranks", "Compare"];
+const PLACES = ["Summary", "Timeline", "Code", "Allocator", "Ranks", "Compare"];
 
 /** Two ranks with long names, so that the rail, the names and the comparison are filled. */
 async function open(viewer: Viewer): Promise<void> {

@@ -88,7 +88,7 @@ test("texts of a snapshot are only text, in every view and in a saved picture", 
       buffer: snapshot(),
     });
     await viewer.plot.drawn();
-    for (const name of ["Summary", "Code", "Allocator", "What if", "Timeline"]) {
+    for (const name of ["Summary", "Code", "Allocator", "Timeline"]) {
       await viewer.place(name);
       await unhurt(page);
     }

@@ -64,7 +64,7 @@ const JOBS: readonly Job[] = [
       await user.open(OOM);
       await expect(user.verdict).toContainText("Out of memory in backward of step 2");
       await expect(user.verdict).toContainText("326 MiB short");
-      const fix = user.page.getByTestId("fix").first();
+      const fix = user.page.getByTestId("lever").first();
       await expect(fix).toContainText("fits", { timeout: 60_000 });
       await expect(user.page.getByTestId("place-summary")).toContainText("gpt.py:44");
     },
@@ -161,11 +161,11 @@ const JOBS: readonly Job[] = [
     most: 3,
     work: async (user) => {
       await user.open(SMALL);
+      await user.place("Summary");
       await user.click(user.page.getByTestId("capacity"));
       await user.page.keyboard.type("A100-40GB");
       await user.press("Enter");
-      await user.place("What if");
-      await expect(user.page.getByTestId("plan")).toContainText(/x the batch or more fits/, {
+      await expect(user.page.getByTestId("levers")).toContainText(/x the batch or more fits/, {
         timeout: 60_000,
       });
     },
@@ -200,7 +200,7 @@ const JOBS: readonly Job[] = [
     most: 3,
     work: async (user) => {
       await user.open(OOM);
-      await user.click(user.page.getByRole("button", { name: "Show on the timeline" }));
+      await user.click(user.page.getByRole("button", { name: "Open the timeline" }));
       await user.press("q");
       await user.click(user.page.getByRole("tab", { name: "Events" }));
       await expect(user.page.getByTestId("events-table")).toContainText("oom");
@@ -230,12 +230,10 @@ const JOBS: readonly Job[] = [
     most: 2,
     work: async (user) => {
       await user.open(SMALL);
-      await user.place("What if");
-      user.clicks += 1;
-      await user.page.getByTestId("what-if-add").selectOption("optimizer:8bit");
-      const asked = user.page.locator("tr[data-asked=true]");
-      await expect(asked.locator("[data-column=active]")).toHaveText(/[KMG]iB/);
-      await expect(asked.locator("[data-column=basis]")).toContainText("±");
+      await user.place("Summary");
+      await user.press("u");
+      const row = user.page.locator('[data-testid=lever][data-id="optimizer:8bit"]');
+      await expect(row).toContainText(/8-bit optimizer states.*[KMG]iB.*±/s, { timeout: 60_000 });
     },
   },
   {

@@ -106,7 +106,6 @@ test("each coloring draws another picture of the same height, with a legend", as
 test("the capacity and the reserved bytes are lines at their heights", async ({ viewer, page }) => {
   const { views, bands } = await openTimeline(viewer);
   await test.step("a capacity is read from text, and other text is refused", async () => {
-    const field = page.getByTestId("capacity");
     const line = views.pane("Timeline").locator(".mark[data-kind=capacity]");
     await expect(line).toHaveCount(0);
     for (const [typed, gib, said] of [
@@ -114,10 +113,8 @@ test("the capacity and the reserved bytes are lines at their heights", async ({ 
 
       [".5 GiB", 0.5, "512.0 MiB"],
     ] as const) {
-      await field.fill(typed);
-      await field.press("Enter");
+      await views.gpu(typed);
       await expect(line).toHaveText(`GPU memory ${said}`);
-      await expect(field).toHaveValue(typed);
       await page.getByTestId("timeline-canvas").focus();
       await page.keyboard.press("0");
       await expect
@@ -131,19 +128,19 @@ test("the capacity and the reserved bytes are lines at their heights", async ({ 
         }, typed)
         .toBeLessThanOrEqual(2);
     }
+    await views.main("Summary");
+    const field = page.getByTestId("capacity");
     // Text without a usable amount is marked invalid and keeps the capacity.
     for (const typed of ["much", "99999999 TiB"]) {
       await field.fill(typed);
       await field.press("Enter");
       await expect(field, typed).toHaveAttribute("aria-invalid", "true");
       await expect(field).toHaveValue(typed);
-      await expect(line).toHaveText("GPU memory 512.0 MiB");
     }
     // A capacity from a link or a script is shown with its unit.
     await page.evaluate(() => window.vramscope.setState({ capacity: 0.75 }));
     await expect(field).toHaveValue("0.75 GiB");
     await expect(field).toHaveAttribute("aria-invalid", "false");
-    await expect(line).toHaveText("GPU memory 768.0 MiB");
     const room = await field.evaluate((input: HTMLInputElement) => {
       input.value = "";
       input.style.width = "0";
@@ -154,14 +151,14 @@ test("the capacity and the reserved bytes are lines at their heights", async ({ 
       return input.clientWidth - wanted;
     });
     expect(room, "the placeholder and its arrow fit").toBeGreaterThan(16);
-    await field.fill("");
-    await field.press("Enter");
+    await views.main("Timeline");
+    await expect(line).toHaveText("GPU memory 768.0 MiB");
+    await views.gpu("");
     await expect(line).toHaveCount(0);
   });
   await test.step("the line of reserved bytes can be hidden", async () => {
     // A fixed height, with or without the lines of the bands.
-    await page.getByTestId("capacity").fill("4");
-    await page.getByTestId("capacity").press("Enter");
+    await views.gpu("4");
     await viewer.canvas.focus();
     await page.keyboard.press("0");
     const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;

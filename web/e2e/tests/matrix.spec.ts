@@ -215,7 +215,7 @@ test("a single file has no places for ranks", async ({ viewer, page }) => {
   await views.show(testData(`findings/ranks_fsdp2_skew/${nameOf(2)}`));
   const tabs = page.getByRole("tablist", { name: "Places", exact: true });
   await expect(tabs.getByRole("tab")).toHaveCount(5);
-  await page.keyboard.press("6");
+  await page.keyboard.press("5");
   await expect(page.getByTestId("place-timeline")).toBeVisible();
   await page.keyboard.press("k");
   await expect(page.getByTestId("pinned-lane")).toHaveCount(0);

@@ -150,7 +150,8 @@ test("viewer and file come in pieces, and selections go back", async ({ page, wr
   });
   await expect.poll(() => trait(page, "cursor")).toBe(500);
   const verdict = page.locator(`[data-testid=verdict][data-finding="${finding?.id}"]`);
-  await verdict.getByRole("button", { name: "Show on the timeline" }).click();
+  await expect(verdict).toBeVisible();
+  await page.getByRole("button", { name: "Open the timeline" }).click();
   await expect.poll(() => trait(page, "finding")).toMatchObject({ path: NAME, id: finding?.id });
   // A second click chooses all blocks again.
   await page

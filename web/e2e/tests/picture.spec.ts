@@ -172,10 +172,7 @@ test("steps are a lane above the plot, and every second step has another ground"
   expect(grounds).toEqual(grounds.map((_, step) => (step % 2 === 0 ? even : odd)));
 });
 
-test("a failed allocation lies on the stack, below what PyTorch could have", async ({
-  viewer,
-  page,
-}) => {
+test("a failed allocation lies on the stack, below what PyTorch could have", async ({ viewer }) => {
   const views = await openTimeline(viewer, OOM);
   const oom = deviceOf(OOM).ooms[0];
   if (!oom) throw new Error("no allocation failed");
@@ -213,8 +210,7 @@ test("a failed allocation lies on the stack, below what PyTorch could have", asy
   if (!known) throw new Error("the file does not show the capacity");
   expect(Math.abs((line?.y ?? 0) - box.y - scale.y(known))).toBeLessThan(2);
   await test.step("a given size replaces it", async () => {
-    await page.getByTestId("capacity").fill("8");
-    await page.getByTestId("capacity").press("Enter");
+    await new Views(viewer).gpu("8");
     await expect(capacity).toHaveText("GPU memory 8.00 GiB");
   });
 });

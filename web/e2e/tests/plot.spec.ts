@@ -170,7 +170,7 @@ test("labels name only what is lit, with its bytes", async ({ viewer, page }) =>
 test("Show at a failed allocation moves the cursor and dims nothing", async ({ viewer, page }) => {
   await viewer.show(testData(OOM));
   await viewer.place("Summary");
-  await page.getByRole("button", { name: "Show on the timeline" }).click();
+  await page.getByRole("button", { name: "Open the timeline" }).click();
   await expect.poll(async () => (await viewer.state()).at).toBeDefined();
   expect((await viewer.state()).filter).toBeUndefined();
 });

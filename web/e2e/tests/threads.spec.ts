@@ -57,8 +57,8 @@ async function told({ viewer: { page } }: Views): Promise<{ threads: number; tex
 async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>> {
   const answers = new Map<string, unknown>([["peak", await viewer.peak.innerText()]]);
   const summary = await views.main("Summary");
-  await expect(summary.locator("[data-testid=fix]").first()).toBeVisible();
-  await expect(summary.locator(".treemap-site").first()).toBeVisible();
+  await expect(summary.getByTestId("lever").first()).toBeVisible();
+  await expect(summary.getByTestId("summary-lines")).toBeVisible();
   answers.set("summary", [
     await summary.innerText(),
     await valuesOf(summary.locator("[data-value]")),

@@ -79,6 +79,7 @@ export class Address {
       ...this.#ends(),
       ...(marked.value && { range: rangeText(marked.value) }),
       ...(whatIf !== "" && { whatIf }),
+      ...(viewSelection.leversUnfolded.value && { levers: "all" as const }),
       ...(search.value !== "" && { find: search.value }),
       ...(terms !== "" && { filter: terms }),
       ...this.#look(),
@@ -147,6 +148,7 @@ export class Address {
     search.value = "";
     this.#owners.filters.clear();
     scenario.value = "";
+    viewSelection.leversUnfolded.value = false;
     navigation.sheet.value = null;
     navigation.tracks.value = FIRST_TRACKS;
     color.value = DEFAULT_COLOR;
@@ -242,6 +244,7 @@ export class Address {
     if (state.find !== undefined) viewSelection.search.value = state.find;
     if (state.filter !== undefined) filters.set(termsOf(state.filter));
     if (state.whatIf !== undefined) viewSelection.scenario.value = state.whatIf;
+    if (state.levers !== undefined) viewSelection.leversUnfolded.value = true;
     this.#chooseLook(state);
     if (state.capacity !== undefined) viewSelection.capacity.value = state.capacity * GIB;
     this.#chooseRanks(state);

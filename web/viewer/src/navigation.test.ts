@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 
 test("each view has one place, which opens with its first view", () => {
-  expect(PLACE_IDS).toHaveLength(7);
+  expect(PLACE_IDS).toHaveLength(6);
   expect(PLACE_IDS.flatMap((place) => viewsOf(place).map(([view]) => view))).toEqual(VIEWS);
   for (const place of PLACE_IDS) {
     navigation.openPlace(place);

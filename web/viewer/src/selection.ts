@@ -304,7 +304,11 @@ export class Selection {
 
   /** Cancels or clears one thing: a drag, search, card, block, filters, range, A and B, cursor. */
   escape(): void {
-    const { search, range, ends, cursor } = this.#viewSelection;
+    const { search, range, ends, cursor, leversUnfolded } = this.#viewSelection;
+    if (leversUnfolded.peek()) {
+      leversUnfolded.value = false;
+      return;
+    }
     if (this.#plots.timeline.peek()?.cancelDrag()) return;
     if (search.peek() !== "") search.value = "";
     else if (this.card.peek() !== null) this.closeCard();

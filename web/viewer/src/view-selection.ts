@@ -92,6 +92,14 @@ function defaultMemory(): number {
   return (deviceMemory ?? 8) / 2;
 }
 
+/** The text of the field for the GPU. */
+export interface TypedGpu {
+  text: string;
+  said: string;
+  isBad: boolean;
+  at: number | null;
+}
+
 /** The flame graph's own choices. Cursor and range are shared with the other views. */
 export type FlameChoice = Pick<FlameSpec, "weight" | "inverted" | "root"> & { ranged: boolean };
 
@@ -131,6 +139,8 @@ export class ViewSelection {
   });
   /** The GPU's memory in bytes; null while unknown. */
   readonly capacity: Signal<number | null> = signal(null);
+  /** What was typed for it last, what that means or lacks, and the bytes that were set then. */
+  readonly gpu: Signal<TypedGpu> = signal({ text: "", said: "", isBad: false, at: null });
   /** Whether the y axis starts at the initial memory instead of zero. */
   readonly fromBaseline: Signal<boolean> = signal(false);
   readonly wheelScrolls: Signal<boolean> = signal(false);
@@ -148,8 +158,12 @@ export class ViewSelection {
     root: "",
     ranged: false,
   });
-  /** The question of the "What if" view. */
+  /** The chosen levers as a question to the model of the allocator. */
   readonly scenario: Signal<string> = signal("");
+  /** Whether the levers were chosen by hand: then none is chosen at first. */
+  readonly scenarioTouched: Signal<boolean> = signal(false);
+  /** Whether all levers are listed, over the summary. */
+  readonly leversUnfolded: Signal<boolean> = signal(false);
   /** The modules whose children are listed; null for the usual ones. */
   readonly openModules: Signal<readonly number[] | null> = signal(null);
   /** The file and line of the view "Source"; null for the file with most bytes. */

@@ -74,8 +74,10 @@ export interface ViewState {
   rulers?: string;
   /** The GPU's memory in GiB. */
   capacity?: number;
-  /** The question of the "What if" view: `expandable_segments:True,batch:0.5,optimizer:8bit`. */
+  /** The chosen levers: `expandable_segments:True,batch:0.5,optimizer:8bit`. */
   whatIf?: string;
+  /** Whether all levers are listed. */
+  levers?: "all";
   /** The search text. */
   find?: string;
   /** The filters, separated by spaces; those with spaces are in quotes: `category:activation`. */
@@ -215,6 +217,7 @@ const FIELDS = {
   capacity: (text: string) =>
     Number(text) > 0 && Number(text) < MAX_CAPACITY_GIB ? Number(text) : undefined,
   whatIf: (text: string) => text.slice(0, 2000),
+  levers: oneOf("all"),
   find: (text: string) => text.slice(0, 500),
   filter: (text: string) => text.slice(0, 2000),
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
@@ -231,9 +234,12 @@ const FIELDS = {
  */
 export function validState(state: {
   readonly v?: unknown;
+  readonly view?: unknown;
   readonly [field: string]: unknown;
 }): ViewState {
   if (String(state.v ?? 1) !== "1") return {};
+  // A place that is now a part of the summary.
+  if (state.view === "what-if") return validState({ ...state, view: "summary", levers: "all" });
   const found = Object.entries(FIELDS).flatMap(([name, read]) => {
     const given = state[name] ?? undefined;
     const value = given === undefined ? undefined : read(String(given));

@@ -111,7 +111,7 @@ export function fakeStores() {
       stateAt: { value: signal(null) },
       peak: { value: signal(null) },
     },
-    whatIfs: { curve: { value: signal(null) } },
+    levers: { curve: { value: signal(null) } },
     history: { go: vi.fn() },
     player: { start: vi.fn(), stop: vi.fn() },
     pins: { toggleFocused: vi.fn(), toggle: vi.fn(), isPinned: () => false, rows: signal([]) },

@@ -35,9 +35,6 @@ pub struct Simulated {
     /// The settings of the recording that the change drops.
     #[serde(skip)]
     pub without: Vec<String>,
-    /// The change as a text of a question of what-if.
-    #[serde(skip)]
-    pub question: String,
 }
 
 /// The difference of a [`Simulated`] from the recording.

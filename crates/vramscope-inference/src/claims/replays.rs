@@ -49,9 +49,12 @@ pub(crate) fn saved(simulated: &[Simulated], peak: Bytes) -> Bytes {
     Bytes(least.map_or(0, |one| peak.0.saturating_sub(one.reserved_peak.0)))
 }
 
+/// The shortest settings of those that reserve about the least.
 fn least_reserving(simulated: &[Simulated]) -> Option<&Simulated> {
-    let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
-    others.min_by_key(|one| one.reserved_peak)
+    let others = || simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
+    let least = others().map(|one| one.reserved_peak.0).min()?;
+    let best = others().filter(|one| one.reserved_peak.0 <= least + least / 100);
+    best.min_by_key(|one| (one.conf.len(), one.reserved_peak))
 }
 
 /// `Set PYTORCH_CUDA_ALLOC_CONF=..., without max_split_size_mb`: the text is the whole value. What

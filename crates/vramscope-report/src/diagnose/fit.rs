@@ -70,6 +70,11 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     });
     let omitted = diagnosis.headlines_omitted.unwrap_or(0) + all - diagnosis.headlines.len();
     diagnosis.headlines_omitted = Some(omitted).filter(|&omitted| omitted > 0);
+    // The first finding says it, too.
+    if text < 200 {
+        diagnosis.sentence.clear();
+    }
+    shorten(&mut diagnosis.sentence, text.min(200));
     for headline in &mut diagnosis.headlines {
         cut_path(&mut headline.path, text);
         shorten(&mut headline.text, 200);
@@ -250,6 +255,8 @@ mod tests {
             does: Some("dequantized weights".into()),
             before_bytes: Some(Bytes(u64::MAX)),
             text: Some(text.to_owned()),
+            place: None,
+            was: None,
         };
         vec![line; list.min(MAX_LINES)]
     }
@@ -357,6 +364,7 @@ mod tests {
         };
         Diagnosis {
             schema: "vramscope.diagnose/1",
+            sentence: text.to_owned(),
             headlines: vec![
                 Headline {
                     path: text.to_owned(),
@@ -438,12 +446,13 @@ mod tests {
 
     #[test]
     fn minor_findings_go_before_texts_are_cut_short() {
-        let text = "word ".repeat(60);
+        let text = "word ".repeat(58);
         let mut severities = [Severity::Low; 5];
         severities[0] = Severity::High;
         let mut one = diagnosis(&severities, &text, 1);
         one.processes.clear();
         one.levers.clear();
+        one.sentence.clear();
         for finding in &mut one.findings {
             finding.record.place = None;
             finding.record.why.clear();

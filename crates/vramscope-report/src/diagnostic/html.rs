@@ -42,21 +42,27 @@ pub fn html(answer: &Answer) -> String {
     if let Some(empty) = &answer.empty {
         put(&mut out, "p", "nothing", &capitalized(empty));
     }
-    for one in &answer.findings {
-        finding(&mut out, one);
+    let (first, others) = answer.parts();
+    if first.is_empty() {
+        peak(&mut out, answer);
     }
-    if answer.omitted > 0 {
-        put(&mut out, "p", "more", &format!("and {} more", grouped(answer.omitted as u64)));
+    for one in first {
+        finding(&mut out, one);
     }
     for process in &answer.processes {
         put(&mut out, "p", "", process);
     }
     ranks(&mut out, &answer.ranks);
-    if let Some((words, memory)) = &answer.peak {
-        put(&mut out, "p", "peak", &capitalized(words));
-        bar(&mut out, memory);
+    if !first.is_empty() {
+        peak(&mut out, answer);
     }
     rows(&mut out, &answer.levers);
+    for one in others {
+        finding(&mut out, one);
+    }
+    if answer.omitted > 0 {
+        put(&mut out, "p", "more", &format!("and {} more", grouped(answer.omitted as u64)));
+    }
     for help in &answer.help {
         out.push_str("<p class=\"help\">");
         put(&mut out, "code", "", help);
@@ -67,6 +73,13 @@ pub fn html(answer: &Answer) -> String {
     }
     out.push_str("</div>\n");
     out
+}
+
+fn peak(out: &mut String, answer: &Answer) {
+    if let Some((words, memory)) = &answer.peak {
+        put(out, "p", "peak", &capitalized(words));
+        bar(out, memory);
+    }
 }
 
 fn put(out: &mut String, tag: &str, class: &str, text: &str) {

@@ -10,11 +10,10 @@ use crate::proof::{Proof, ProofForm};
 use crate::target::Target;
 use crate::text::file_name;
 use crate::verdict::{MemoryBar, PeakWords, verdict};
-use crate::what_if::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{
-    Category, Cost, Covers, FindingId, FindingKind, Lever, LeverBasis, Sentence, Severity,
-    is_detail, lower_first, plain,
+    Category, Covers, FindingId, FindingKind, Lever, LeverBasis, Sentence, Severity, is_detail,
+    lower_first, plain,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
@@ -274,63 +273,10 @@ fn fixes(record: &FindingRecord, levers: &[Lever]) -> Vec<LeverRow> {
             (false, true) => format!("fix {number}"),
             (false, false) => format!("lever {number}"),
         };
-        lever_row(lever, label, record.step.is_some())
+        LeverRow::new(lever, label, record.step.is_some())
     };
     let is_listed = |lever: &&Lever| levers.iter().any(|listed| listed.id == lever.id);
     record.fixes.iter().filter(|lever| is_failure || !is_listed(lever)).map(row).collect()
-}
-
-/// A lever in words. `is_step` tells whether what failed is a step.
-fn lever_row(lever: &Lever, label: String, is_step: bool) -> LeverRow {
-    let site = lever.place.as_ref().map_or("", |place| &place.site);
-    let is_told = site.is_empty() || lever.text.contains(site);
-    let verdict = match (lever.outcome, lever.short_by) {
-        (None, _) => String::new(),
-        (Some(Outcome::Fits), _) => "fits".to_owned(),
-        (Some(Outcome::Short), Some(short)) => format!("{short} short"),
-        (Some(Outcome::Short), None) => "short".to_owned(),
-        (Some(Outcome::FitsBarely), _) => "fits, barely".to_owned(),
-        (Some(Outcome::Unknown), _) => "not known".to_owned(),
-    };
-    LeverRow {
-        label,
-        text: if is_told { lever.text.clone() } else { format!("{} ({site})", lever.text) },
-        needs: format!("needs {}", lever.needs_bytes),
-        verdict,
-        cost: cost(lever, is_step),
-        basis: if lever.is_short() { String::new() } else { basis(lever) },
-        helps: !lever.is_short(),
-    }
-}
-
-/// What a lever costs, and what the replay covers. Empty for one that does not help.
-fn cost(lever: &Lever, is_step: bool) -> String {
-    if lever.is_short() {
-        return String::new();
-    }
-    let covers = match (&lever.lasts, lever.covers) {
-        (Some(lasts), _) => {
-            Some(format!("full again in {} {}", grouped(lasts.steps), lasts.called))
-        }
-        // A note says it of all steps.
-        (_, Covers::Run | Covers::Steps) => None,
-        (_, Covers::Step) => Some(if is_step { "this step" } else { "this pass" }.to_owned()),
-        (_, Covers::Request) => Some("this request only".to_owned()),
-    };
-    let cost = match lever.cost {
-        Cost::None => "no cost",
-        cost => cost.name(),
-    };
-    covers.map_or_else(|| cost.to_owned(), |covers| format!("{cost}, {covers}"))
-}
-
-fn basis(lever: &Lever) -> String {
-    match (lever.basis, lever.error_percent, lever.range) {
-        (LeverBasis::Estimated, ..) => "estimated".to_owned(),
-        (LeverBasis::Replayed, Some(percent), _) => format!("±{:.0} %", percent.ceil()),
-        (LeverBasis::Replayed, None, Some([low, high])) => format!("{low} to {high}"),
-        (LeverBasis::Replayed, None, None) => String::new(),
-    }
 }
 
 fn looks(record: &FindingRecord) -> Vec<LookRow> {
@@ -343,7 +289,7 @@ fn looks(record: &FindingRecord) -> Vec<LookRow> {
 
 /// The list of what can be changed.
 fn levers(all: &[Lever]) -> Vec<LeverRow> {
-    let row = |(i, lever): (usize, &Lever)| lever_row(lever, format!("lever {}", i + 1), true);
+    let row = |(i, lever): (usize, &Lever)| LeverRow::new(lever, format!("lever {}", i + 1), true);
     all.iter().enumerate().map(row).collect()
 }
 

@@ -16,28 +16,27 @@ pub fn markdown(answer: &Answer) -> String {
     if let Some(empty) = &answer.empty {
         line(&mut out, format_args!("{}\n", escape(&capitalized(empty))));
     }
-    for one in &answer.findings {
+    let (first, others) = answer.parts();
+    if first.is_empty() {
+        peak(&mut out, answer);
+    }
+    for one in first {
+        finding(&mut out, one);
+    }
+    for process in &answer.processes {
+        line(&mut out, format_args!("{}\n", escape(process)));
+    }
+    if !first.is_empty() {
+        peak(&mut out, answer);
+    }
+    ranks(&mut out, &answer.ranks);
+    rows(&mut out, &answer.levers);
+    for one in others {
         finding(&mut out, one);
     }
     if answer.omitted > 0 {
         line(&mut out, format_args!("and {} more\n", grouped(answer.omitted as u64)));
     }
-    for process in &answer.processes {
-        line(&mut out, format_args!("{}\n", escape(process)));
-    }
-    if let Some((words, bar)) = &answer.peak {
-        let parts = bar.legend();
-        let parts = parts.iter().map(|part| format!("{} {}", part.label, part.bytes));
-        let parts: Vec<String> = parts.collect();
-        let words = capitalized(words);
-        line(&mut out, format_args!("**{}**: {}\n", escape(&words), escape(&parts.join(", "))));
-        holding_lines(&mut out, bar);
-        if !bar.lines.is_empty() {
-            out.push('\n');
-        }
-    }
-    ranks(&mut out, &answer.ranks);
-    rows(&mut out, &answer.levers);
     if !answer.help.is_empty() || !answer.notes.is_empty() {
         out.push_str("<details><summary>What next, and what was not looked for</summary>\n\n");
         for help in &answer.help {
@@ -49,6 +48,19 @@ pub fn markdown(answer: &Answer) -> String {
         out.push_str("\n</details>\n");
     }
     out
+}
+
+fn peak(out: &mut String, answer: &Answer) {
+    let Some((words, bar)) = &answer.peak else { return };
+    let parts = bar.legend();
+    let parts = parts.iter().map(|part| format!("{} {}", part.label, part.bytes));
+    let parts: Vec<String> = parts.collect();
+    let words = capitalized(words);
+    line(out, format_args!("**{}**: {}\n", escape(&words), escape(&parts.join(", "))));
+    holding_lines(out, bar);
+    if !bar.lines.is_empty() {
+        out.push('\n');
+    }
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {

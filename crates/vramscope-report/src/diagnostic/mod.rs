@@ -5,6 +5,7 @@
 
 mod bar;
 mod html;
+mod lever;
 mod make;
 mod markdown;
 mod text;
@@ -14,7 +15,7 @@ pub use html::{card, html, styles};
 pub use markdown::markdown;
 pub use text::{Paint, Span, cut_middle, plain_text, text};
 
-use vramscope_inference::{FindingId, Severity};
+use vramscope_inference::{FindingId, Severity, capitalized};
 use vramscope_units::named;
 
 named! {
@@ -66,6 +67,21 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The findings that lead, which come before the levers, and those that come after. Without the
+    /// former the peak has the first words.
+    fn parts(&self) -> (&[Diagnostic], &[Diagnostic]) {
+        let leads = self.findings.iter().take_while(|one| one.leads).count();
+        self.findings.split_at(leads)
+    }
+
+    /// The first words: of the dry run, of the finding that leads, or of the peak.
+    pub(crate) fn sentence(&self) -> String {
+        let main = self.main().map(|one| &one.headline);
+        let peak = self.peak.as_ref().map(|(words, _)| words);
+        let first = self.dry.as_ref().or(main).or(peak).or(self.empty.as_ref());
+        first.map(|words| capitalized(words)).unwrap_or_default()
+    }
+
     /// The finding that has the first words; `None` if the peak has them.
     pub fn main(&self) -> Option<&Diagnostic> {
         self.findings.first().filter(|one| one.leads)

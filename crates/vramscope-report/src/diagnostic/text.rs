@@ -42,9 +42,7 @@ pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
     if let Some(empty) = &answer.empty {
         lines.wrapped(Paint::Strong, "", empty, 2);
     }
-    // Without a finding that leads, the peak has the first words.
-    let leads = answer.findings.iter().take_while(|one| one.leads).count();
-    let (first, others) = answer.findings.split_at(leads);
+    let (first, others) = answer.parts();
     if first.is_empty() {
         lines.peak(answer.peak.as_ref());
     }

@@ -110,7 +110,7 @@ const BOTH: &str = "checkpoint:all,chunked_loss:8";
 
 /// Other settings that may need less memory: expandable segments, and if the recording
 /// `is_wasteful`, each without settings that cost memory.
-pub(super) fn other_settings(
+pub(crate) fn other_settings(
     target: Target<'_>,
     model: &WhatIf,
     is_wasteful: bool,
@@ -119,11 +119,11 @@ pub(super) fn other_settings(
     let expandable = expandable(target, model);
     let plain = AllocatorSettings {
         expandable_segments: recorded.expandable_segments,
-        ..AllocatorSettings::default()
+        ..defaults(recorded)
     };
     let both = expandable
         .is_some()
-        .then(|| AllocatorSettings { expandable_segments: true, ..AllocatorSettings::default() });
+        .then(|| AllocatorSettings { expandable_segments: true, ..defaults(recorded) });
     let others = [Some(plain), both].into_iter().flatten().filter(|_| is_wasteful);
     let mut all: Vec<AllocatorSettings> = expandable.into_iter().collect();
     for settings in others {
@@ -132,6 +132,11 @@ pub(super) fn other_settings(
         }
     }
     all
+}
+
+/// PyTorch's defaults in the release of the recording.
+pub(super) fn defaults(recorded: &AllocatorSettings) -> AllocatorSettings {
+    AllocatorSettings { release: recorded.release, ..AllocatorSettings::default() }
 }
 
 /// The recording's settings with expandable segments; `None` if they are on, or the platform lacks

@@ -1,14 +1,15 @@
 //! The levers of a run that went through, best first.
 
 use super::candidates::{Candidate, candidates, other_settings};
+use super::trial::of_needs;
 use super::{Trial, order, words};
 use crate::derived::Derived;
-use crate::findings::FindingRecord;
+use crate::findings::{FindingEntry, FindingRecord};
 use crate::target::Target;
 use crate::what_if::lever_place;
 use std::cmp::Reverse;
 use vramscope_inference::{
-    Cost, Covers, FindingKind, Lever, LeverBasis, LeverPlace, PeakPart, Rest, Severity, peak_parts,
+    Cost, Covers, FindingKind, Lever, LeverBasis, LeverPlace, PeakPart, Rest, peak_parts,
 };
 use vramscope_trace::file_name;
 use vramscope_trace::slicing::Budget;
@@ -17,30 +18,35 @@ use vramscope_units::Bytes;
 /// A lever that saves less comes after the others, in percent of what the run needs.
 const MIN_WORTH_PERCENT: u64 = 3;
 /// A lever that saves less is none.
-const MIN_PERCENT: u64 = 1;
+pub(super) const MIN_PERCENT: u64 = 1;
 
-/// At most `most` levers of a run that went through, with what PyTorch can have on a device if
-/// `available` says it. `findings` are those of the device, with their replays: their cures are
-/// levers. Empty after a failure, whose finding has them.
+/// The levers of a run that went through, and what it needs without them, in bytes.
+pub(crate) struct Found {
+    pub(crate) now: u64,
+    pub(crate) levers: Vec<Lever>,
+}
+
+/// At most `most` levers of a run that went through, with what PyTorch can have at least and at
+/// most if `limit` says it. `findings` are those of the device, with their replays: their cures are
+/// levers.
 pub(crate) async fn levers(
     target: Target<'_>,
-    findings: &[&FindingRecord],
-    available: Option<u64>,
+    findings: &[FindingEntry],
+    limit: [Option<u64>; 2],
     most: usize,
     budget: &mut Budget,
-) -> Vec<Lever> {
-    if findings.iter().any(|finding| finding.kind == FindingKind::Oom) {
-        return Vec::new();
-    }
+) -> Found {
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
     let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal());
     let model = model.filter(|model| !model.starts_late());
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let run = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole);
-    let mut trial = match (model, run) {
+    let [available, at_most] = limit;
+    let trial = match (model, run) {
         (Some(model), Some(run)) => Trial::new(target, model, run, available, budget).await,
         _ => None,
     };
+    let mut trial = trial.map(|trial| Trial { at_most, ..trial });
     let mut all = match &mut trial {
         Some(trial) => replayed(trial, findings, most, budget).await,
         None => Vec::new(),
@@ -51,56 +57,73 @@ pub(crate) async fn levers(
     };
     let now = now.unwrap_or_else(|| target.trace().requested_band.peak.max(0) as u64);
     for part in peak_parts(target.entry.evidence(target.index), budget).await {
-        let lever = of_peak_part(target, &part, now);
-        if all.iter().all(|one| one.recipe != lever.recipe) {
+        let cure = part.cure.to_string();
+        if all.iter().any(|one| one.recipe == cure) {
+            continue;
+        }
+        // An estimate stands for a replay that is not possible, and never beside one.
+        let candidate = Candidate::of([part.cure.clone()], part.cure.change.cost);
+        if let Some(trial) = &mut trial
+            && trial.run(&candidate.recipes, budget).await.is_some()
+        {
+            push_measured(trial, &candidate, &mut all, budget).await;
+        } else {
+            all.push(of_peak_part(target, &part, now));
+        }
+    }
+    for lever in findings.iter().filter_map(|finding| cure(&finding.record, now)) {
+        if all.iter().all(|one| one.cures != lever.cures) {
             all.push(lever);
         }
     }
-    for lever in findings.iter().filter_map(|finding| cure(finding, now)) {
-        if all.iter().all(|one| one.cures != lever.cures) {
-            all.push(lever);
+    for lever in all.iter_mut().filter(|lever| lever.outcome.is_none()) {
+        match (&mut trial, available) {
+            (Some(trial), _) => trial.judge(lever, budget).await,
+            (None, Some(available)) => judge_estimate(lever, available),
+            (None, None) => {}
         }
     }
     let least = |percent: u64| Bytes(now / 100 * percent);
     all.retain(|lever| lever.saving_bytes >= least(MIN_PERCENT));
     let first = first_cured(findings, &all, least(MIN_WORTH_PERCENT));
-    all.sort_by_key(|lever| {
-        (
-            first.as_ref() != Some(&lever.id),
-            lever.is_short(),
-            lever.saving_bytes < least(MIN_WORTH_PERCENT),
-            lever.cost,
-            order(lever.outcome),
-            lever.needs_bytes,
-        )
-    });
+    all.sort_by_key(|lever| (first.as_ref() != Some(&lever.id), rank(lever, now)));
     all.truncate(most);
-    all
+    Found { now, levers: all }
 }
 
-/// The cure of the worst finding that has one which saves this much.
-fn first_cured(findings: &[&FindingRecord], all: &[Lever], least: Bytes) -> Option<String> {
-    let cure = |finding: &&FindingRecord| {
-        all.iter().find(|lever| lever.cures.as_ref() == Some(&finding.id))
+/// The place of a lever after the first one: what helps, what is worth a line, and what costs less
+/// comes before. `now` is what the run needs, in bytes.
+pub(super) fn rank(lever: &Lever, now: u64) -> (bool, bool, Cost, u8, Bytes) {
+    let is_small = lever.saving_bytes < Bytes(now / 100 * MIN_WORTH_PERCENT);
+    (lever.is_short(), is_small, lever.cost, order(lever.outcome), lever.needs_bytes)
+}
+
+/// The cure that saves this much at least: of the finding with the first words, else of another
+/// that could have them, else the largest.
+fn first_cured(findings: &[FindingEntry], all: &[Lever], least: Bytes) -> Option<String> {
+    let cure = |finding: &FindingEntry| {
+        let id = &finding.record.id;
+        let lever = all.iter().find(|lever| lever.cures.as_ref() == Some(id));
+        lever.filter(|lever| lever.saving_bytes >= least)
     };
-    let of = |is_led: bool| {
-        let is_of = move |finding: &&&FindingRecord| (finding.severity != Severity::Low) == is_led;
-        let cures = findings.iter().filter(is_of).filter_map(cure);
-        cures.filter(|lever| lever.saving_bytes >= least).max_by_key(|lever| lever.saving_bytes)
+    let of = |leads: bool| {
+        let cures = findings.iter().filter(|finding| finding.leads == leads).filter_map(cure);
+        cures.max_by_key(|lever| lever.saving_bytes)
     };
-    let leads = findings.iter().find(|finding| finding.severity != Severity::Low);
-    let of_first = leads.and_then(cure).filter(|lever| lever.saving_bytes >= least);
-    of_first.or_else(|| of(true)).or_else(|| of(false)).map(|lever| lever.id.clone())
+    let leading = findings.iter().filter(|finding| finding.leads);
+    let first = leading.min_by_key(|finding| finding.record.weight()).and_then(cure);
+    first.or_else(|| of(true)).or_else(|| of(false)).map(|lever| lever.id.clone())
 }
 
 /// The levers of replays: those of findings, then those that lower the peak most.
 async fn replayed(
     trial: &mut Trial<'_>,
-    findings: &[&FindingRecord],
+    findings: &[FindingEntry],
     most: usize,
     budget: &mut Budget,
 ) -> Vec<Lever> {
-    let of_finding = |finding: &&FindingRecord| {
+    let of_finding = |finding: &FindingEntry| {
+        let finding = &finding.record;
         let cures = Some(finding.id.clone());
         let first = finding.fixes.first().cloned();
         first.map(|lever| Lever { cures, outcome: None, short_by: None, ..lever })
@@ -137,17 +160,32 @@ async fn replayed(
         }
     }
     for candidate in kept {
-        if let Some(mut lever) = trial.lever(&candidate, budget).await {
-            trial.measure(&candidate, &mut lever, budget).await;
-            // Two changes of one effect are one to a reader: `batch` and `eval_batch`.
-            let is_known =
-                |one: &Lever| (one.lowers, one.needs_bytes) == (lever.lowers, lever.needs_bytes);
-            if !all.iter().any(is_known) {
-                all.push(lever);
-            }
-        }
+        push_measured(trial, &candidate, &mut all, budget).await;
     }
     all
+}
+
+/// Adds the lever of a change, if the replay has it. Two changes of one effect are one to a reader:
+/// `batch` and `eval_batch`.
+async fn push_measured(
+    trial: &mut Trial<'_>,
+    candidate: &Candidate,
+    all: &mut Vec<Lever>,
+    budget: &mut Budget,
+) {
+    let Some(mut lever) = trial.lever(candidate, budget).await else { return };
+    trial.measure(candidate, &mut lever, budget).await;
+    let is_known = |one: &Lever| (one.lowers, one.needs_bytes) == (lever.lowers, lever.needs_bytes);
+    if !all.iter().any(is_known) {
+        all.push(lever);
+    }
+}
+
+/// Sets the outcome of a lever where no run can be replayed.
+fn judge_estimate(lever: &mut Lever, available: u64) {
+    let needs = lever.needs_bytes.0;
+    lever.outcome = Some(of_needs(needs, available));
+    lever.short_by = needs.checked_sub(available).filter(|&bytes| bytes > 0).map(Bytes);
 }
 
 /// How many forms of one kind a list of `most` levers has.
@@ -161,10 +199,11 @@ pub(crate) const MAX_TOLD: usize = 5;
 /// The settings with which the run needs least: the shortest of those that need about as little.
 async fn settings(
     trial: &mut Trial<'_>,
-    findings: &[&FindingRecord],
+    findings: &[FindingEntry],
     budget: &mut Budget,
 ) -> Option<Lever> {
-    let finding = findings.iter().find(|finding| finding.kind == FindingKind::Reserved);
+    let mut records = findings.iter().map(|finding| &finding.record);
+    let finding = records.find(|finding| finding.kind == FindingKind::Reserved);
     let mut found: Vec<Lever> = Vec::new();
     for settings in other_settings(trial.target, trial.model, finding.is_some()) {
         let candidate =

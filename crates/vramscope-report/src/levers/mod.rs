@@ -5,24 +5,27 @@ mod candidates;
 mod dead;
 mod list;
 mod plan;
+mod table;
 mod trial;
 mod words;
 
+pub(crate) use candidates::other_settings;
 pub(crate) use dead::last_uses;
 pub(crate) use list::{MAX_TOLD, levers};
 pub(crate) use plan::{MAX_BATCH, plan as of_device, without, without_graphs};
 pub use plan::{PlanRecord, PlannedSet};
+pub use table::{LeverTable, NoLever, SettingNeeds, lever_table, setting_needs};
 
 use crate::derived::Derived;
 use crate::target::Target;
-use crate::what_if::{Outcome, least_available, most_available};
+use crate::what_if::{Outcome, least_available, most_available, recorded_least};
 use candidates::Candidate;
 use std::collections::{BTreeMap, BTreeSet};
 use trial::Trial;
 pub(crate) use trial::correction;
 use vramscope_inference::{
-    Category, Context, Cost, Lever, Look, OomStory, Question, Recipe, Rest, Search, Verdict,
-    WhatIf, ended_by_failure,
+    Category, Context, Cost, Editable, Lever, Look, OomStory, Question, Recipe, Rest, Search,
+    Verdict, WhatIf, ended_by_failure,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
@@ -48,6 +51,36 @@ fn available(story: &OomStory, model: &WhatIf) -> Option<u64> {
     }
 }
 
+/// What PyTorch can have after a failure at least and at most, in bytes: on the recording's device
+/// if none is `asked` for. Both differ under a limit of unknown size.
+fn limits_after(story: &OomStory, model: &WhatIf, asked: Option<u64>) -> [Option<u64>; 2] {
+    let Some(available) = asked.or_else(|| available(story, model)) else { return [None; 2] };
+    let at_most = match story.verdict {
+        Verdict::Limit if asked.is_none() => {
+            most_available(model).unwrap_or(available.saturating_add(story.requested.0))
+        }
+        _ => available,
+    };
+    [available, at_most].map(Some)
+}
+
+/// The same of any run; `None` if the file does not tell.
+pub fn known_limits(target: Target<'_>, model: &WhatIf, asked: Option<u64>) -> [Option<u64>; 2] {
+    match table::story(target) {
+        Some(story) => limits_after(story, model, asked),
+        None => [least_available(model), most_available(model)].map(|own| asked.or(own)),
+    }
+}
+
+/// What is asked about a failed run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfFailure {
+    /// What PyTorch can have on another device, in bytes; `None` for that of the recording.
+    pub(crate) available: Option<u64>,
+    /// Whether all changes are listed.
+    pub(crate) is_complete: bool,
+}
+
 /// The changes with which a run goes through that ended at a failed request: what fits first, then
 /// by cost. Empty where the program itself shows the change, and where the model does not know the
 /// run.
@@ -55,15 +88,17 @@ pub(crate) async fn of_oom(
     target: Target<'_>,
     model: &WhatIf,
     story: &OomStory,
+    asked: OfFailure,
     budget: &mut Budget,
 ) -> (Vec<Lever>, Vec<Look>) {
     let nothing = || (Vec::new(), Vec::new());
     let is_of_program = story.climb.is_some() || story.context == Context::Capture;
-    let Some(available) = available(story, model).filter(|_| !is_of_program) else {
+    if limits_after(story, model, asked.available)[0].is_none() || is_of_program {
         return nothing();
-    };
+    }
     if !ended_by_failure(target.entry.evidence(target.index)) {
-        return (of_survivor(target, model, budget).await.into_iter().collect(), Vec::new());
+        let lever = of_survivor(target, model, asked.available, budget).await;
+        return (lever.into_iter().collect(), Vec::new());
     }
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let Some(editable) = target.entry.editable(target.index) else { return nothing() };
@@ -72,19 +107,8 @@ pub(crate) async fn of_oom(
     if !is_known || model.starts_late() {
         return nothing();
     }
-    let larger = story.larger.filter(|larger| larger.category == Category::Input);
-    let earlier = larger.map(|larger| larger.before.0 as f64 / larger.bytes.0.max(1) as f64);
-    let earlier_batch = earlier.map(|part| (part * 100.0).floor() / 100.0).filter(|k| *k > 0.0);
-    let at_most = match story.verdict {
-        Verdict::Limit => {
-            most_available(model).unwrap_or(available.saturating_add(story.requested.0))
-        }
-        _ => available,
-    };
-    let at_most = Some(at_most);
-    let trial = Trial::new(target, model, editable, Some(available), budget).await;
-    let Some(trial) = trial else { return nothing() };
-    let mut trial = Trial { at_most, earlier_batch, grows: story.grows, ..trial };
+    let trial = trial_after(target, model, editable, story, asked.available, budget).await;
+    let Some(mut trial) = trial else { return nothing() };
     if story.copies.is_some() {
         let candidate = candidates::copies(target, story);
         let lever = trial.lever(&candidate, budget).await;
@@ -103,12 +127,36 @@ pub(crate) async fn of_oom(
     };
     let looks = looks(&trial, &singles);
     // What does not help is named only if everybody tries it.
-    let is_said = |(of, lever): &(Candidate, Lever)| !lever.is_short() || words::is_tried(of);
-    let mut chosen = chosen(singles.into_iter().filter(is_said).chain(sets).collect());
+    let is_said = |(of, lever): &(Candidate, Lever)| {
+        asked.is_complete || !lever.is_short() || words::is_tried(of)
+    };
+    let all: Vec<(Candidate, Lever)> = singles.into_iter().filter(is_said).chain(sets).collect();
+    let mut chosen = if asked.is_complete { by_cost(all) } else { chosen(all) };
     for (candidate, lever) in &mut chosen {
         trial.measure(candidate, lever, budget).await;
     }
+    // Some turned out too close to tell.
+    chosen.sort_by_key(|(_, lever)| (order(lever.outcome), lever.cost));
     (chosen.into_iter().map(|(_, lever)| lever).collect(), looks)
+}
+
+/// The trial of changes after a failure, on the recording's device if none is `asked` for. `None`
+/// if the run cannot be replayed, or if other memory is at fault.
+async fn trial_after<'a>(
+    target: Target<'a>,
+    model: &'a WhatIf,
+    editable: &'a Editable,
+    story: &OomStory,
+    asked: Option<u64>,
+    budget: &mut Budget,
+) -> Option<Trial<'a>> {
+    let [available, at_most] = limits_after(story, model, asked);
+    available?;
+    let larger = story.larger.filter(|larger| larger.category == Category::Input);
+    let earlier = larger.map(|larger| larger.before.0 as f64 / larger.bytes.0.max(1) as f64);
+    let earlier_batch = earlier.map(|part| (part * 100.0).floor() / 100.0).filter(|k| *k > 0.0);
+    let trial = Trial::new(target, model, editable, available, budget).await?;
+    Some(Trial { at_most, earlier_batch, grows: story.grows, ..trial })
 }
 
 /// Known causes whose cures save enough, but do not suffice alone: the largest first.
@@ -134,16 +182,29 @@ fn looks(trial: &Trial<'_>, singles: &[(Candidate, Lever)]) -> Vec<Look> {
 
 /// Expandable segments, if a run goes through with them that survived its failures: the file has
 /// the whole run.
-async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Option<Lever> {
+async fn of_survivor(
+    target: Target<'_>,
+    model: &WhatIf,
+    asked: Option<u64>,
+    budget: &mut Budget,
+) -> Option<Lever> {
     let settings = candidates::expandable(target, model).filter(|_| !model.starts_late())?;
-    let question = |of| Question { least: Search::Always, ..Question::as_recorded(of) };
-    let answer = model.answer(question(&settings), budget).await;
-    let available = answer.question.available.filter(|_| answer.fits())?;
-    let now = model.answer(question(&model.settings), budget).await.least?;
-    let needs = answer.least?.min(available);
+    let question = Question { available: asked, ..Question::as_recorded(&settings) };
+    let answer = model.answer(Question { least: Search::Never, ..question }, budget).await;
+    answer.question.available.filter(|_| answer.fits())?;
+    let now = recorded_least(model, &model.settings, budget).await?;
+    let needs = recorded_least(model, &settings, budget).await?;
     let candidate =
         Candidate { recipes: Vec::new(), settings: Some(settings.clone()), cost: Cost::None };
     Some(trial::of_settings(target, &candidate, &settings, [now, needs]))
+}
+
+/// All, each effect once: what fits first, then by cost.
+fn by_cost(mut all: Vec<(Candidate, Lever)>) -> Vec<(Candidate, Lever)> {
+    all.sort_by_key(|(_, lever)| (order(lever.outcome), lever.cost));
+    let mut known: BTreeSet<(Cost, Bytes, Bytes)> = BTreeSet::new();
+    all.retain(|(_, lever)| known.insert((lever.cost, lever.needs_bytes, lever.lowers)));
+    all
 }
 
 /// What fits, what may fit, and what everybody tries and does not help.
@@ -201,5 +262,6 @@ fn order(outcome: Option<Outcome>) -> u8 {
     }
 }
 
+pub use words::lever_question;
 /// The changes in sentences: what to do, and what does not help.
 pub(crate) use words::sentences;

@@ -237,7 +237,7 @@ async fn without_needless(
 
 /// The largest factor of the batch with which a changed run goes through, at most [`MAX_BATCH`].
 /// `None` if nothing grows with the batch, and if none fits.
-async fn largest_batch(
+pub(super) async fn largest_batch(
     trial: &mut Trial<'_>,
     candidate: &Candidate,
     budget: &mut Budget,

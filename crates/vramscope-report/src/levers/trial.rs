@@ -3,7 +3,7 @@
 use super::candidates::{Candidate, candidates};
 use super::words;
 use crate::target::Target;
-use crate::what_if::{Outcome, edit};
+use crate::what_if::{Outcome, edit, recorded_least, settled};
 use vramscope_inference::{
     Applied, Arena, ChangedRun, Cost, Covers, Editable, Grows, Lasts, Lever, LeverBasis, Question,
     Recipe, Rest, Search, WhatIf, settings_text,
@@ -12,7 +12,7 @@ use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
-/// A change that saves less of the peak says nothing, in percent.
+/// A change that saves less of the peak says nothing beside others, in percent.
 const MIN_SAVING_PERCENT: u64 = 2;
 
 /// Growth of less than this part of the recorded one has ended, in percent.
@@ -45,6 +45,8 @@ pub(super) struct Trial<'a> {
     pub(super) available: Option<u64>,
     /// What it can have at most: more than that under a limit whose size is not known.
     pub(super) at_most: Option<u64>,
+    /// A change that saves less of the peak is none, in percent.
+    pub(super) min_percent: u64,
     /// The inputs of the largest step before the one that failed, as a part of its own.
     pub(super) earlier_batch: Option<f64>,
     /// The growth from step to step, if the run has one.
@@ -104,6 +106,7 @@ impl<'a> Trial<'a> {
             arena,
             available,
             at_most,
+            min_percent: MIN_SAVING_PERCENT,
             earlier_batch,
             grows,
             before,
@@ -177,8 +180,8 @@ impl<'a> Trial<'a> {
         Some(run.least(settings, budget).await.saturating_add_signed(by))
     }
 
-    /// Sets what a lever needs and saves. With more memory the allocator reserves more because it
-    /// can.
+    /// Sets what a lever needs and saves, and whether that is enough. With more memory the allocator
+    /// reserves more because it can, so the need is searched without the limit.
     pub(super) async fn measure(
         &mut self,
         candidate: &Candidate,
@@ -186,22 +189,44 @@ impl<'a> Trial<'a> {
         budget: &mut Budget,
     ) {
         let Some(now) = self.now_bytes(budget).await else { return };
-        if !lever.is_short()
-            && let Some(least) = self.least(candidate, budget).await
-        {
+        if let Some(least) = self.least(candidate, budget).await {
             let before = lever.needs_bytes.0;
-            lever.needs_bytes = Bytes(match self.available {
-                Some(available) => least.min(available),
-                None => least,
-            });
+            lever.needs_bytes = Bytes(least);
             if let Some(range) = &mut lever.range {
                 for end in range {
-                    end.0 = end.0.saturating_add(lever.needs_bytes.0).saturating_sub(before);
+                    end.0 = end.0.saturating_add(least).saturating_sub(before);
                 }
             }
+            self.settle(lever);
         }
         lever.now_bytes = Bytes(now);
         lever.saving_bytes = Bytes(now.saturating_sub(lever.needs_bytes.0));
+    }
+
+    /// Sets the outcome of a lever that was found without a limit.
+    pub(super) async fn judge(&mut self, lever: &mut Lever, budget: &mut Budget) {
+        let Some(available) = self.available else { return };
+        let recipes = Recipe::parse_list(&lever.recipe).unwrap_or_default();
+        let mut outcome = of_needs(lever.needs_bytes.0, available);
+        if lever.basis == LeverBasis::Replayed && !recipes.is_empty() {
+            let settings = &self.model.settings;
+            if let Some(run) = self.run(&recipes, budget).await
+                && let Some(fits) = run.answer(settings, Some(available), budget).await.fits
+            {
+                outcome = fits;
+            }
+        }
+        lever.outcome = Some(outcome);
+        self.settle(lever);
+    }
+
+    /// Sets the outcome of a lever, and what is missing, after its need.
+    fn settle(&self, lever: &mut Lever) {
+        let needs = lever.needs_bytes.0;
+        lever.outcome = settled(lever.outcome, needs, self.available, self.at_most);
+        let short =
+            self.at_most.filter(|_| lever.is_short()).map(|most| needs.saturating_sub(most));
+        lever.short_by = short.filter(|&bytes| bytes > 0).map(Bytes);
     }
 
     /// What a change does; `None` if it lacks a fact, or changes nothing. What it needs is
@@ -216,7 +241,7 @@ impl<'a> Trial<'a> {
         let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
         let active = run.active_peak(settings, budget).await;
         let lowers = self.before.saturating_sub(active);
-        let is_small = lowers * 100 < self.before * MIN_SAVING_PERCENT;
+        let is_small = lowers * 100 < self.before * self.min_percent;
         if candidate.settings.is_none() && is_small && !words::is_tried(candidate) {
             return None;
         }
@@ -251,13 +276,20 @@ impl<'a> Trial<'a> {
         let is_of_request = candidate.recipes.iter().any(|Recipe { change, .. }| {
             change.is_of_request || change.cost == Cost::Batch || infers && change.is_smaller_batch
         });
-        let outcome = match answer.fits {
-            Some(Outcome::Unknown) if is_of_request => Some(Outcome::Fits),
-            outcome => outcome,
+        // Settings alone are replayed call by call.
+        let recorded = if candidate.recipes.is_empty() && self.editable.rest == Rest::Whole {
+            recorded_least(self.model, settings, budget).await
+        } else {
+            None
         };
-        let mut needs = answer.reserved_peak;
+        let outcome = match (recorded, answer.fits) {
+            (Some(least), _) => Some(of_needs(least, available)),
+            (None, Some(Outcome::Unknown)) if is_of_request => Some(Outcome::Fits),
+            (None, outcome) => outcome,
+        };
+        let mut needs = recorded.unwrap_or(answer.reserved_peak);
         // With less memory the allocator returns what is free, so it needs less than it reserves.
-        if outcome == Some(Outcome::Short) || needs > available {
+        if recorded.is_none() && (outcome == Some(Outcome::Short) || needs > available) {
             needs = run.least(settings, budget).await;
         }
         let mut short = None;
@@ -280,14 +312,9 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The least memory with which the recorded run goes through under settings.
-async fn recorded_least(
-    model: &WhatIf,
-    settings: &AllocatorSettings,
-    budget: &mut Budget,
-) -> Option<u64> {
-    let question = Question { least: Search::Always, ..Question::as_recorded(settings) };
-    model.answer(question, budget).await.least
+/// Whether a need that is known exactly is met.
+pub(super) fn of_needs(needs: u64, available: u64) -> Outcome {
+    if needs <= available { Outcome::Fits } else { Outcome::Short }
 }
 
 /// Settings with which a run goes through that survived its failures. Sizes are in bytes.

@@ -2,9 +2,9 @@
 
 use super::candidates::Candidate;
 use crate::target::Target;
-use crate::what_if::Outcome;
+use crate::what_if::{Configuration, Options, Outcome};
 use vramscope_inference::{
-    Applied, Change, Cost, Lever, Recipe, Value, recorded_settings, settings_text,
+    Applied, Change, Cost, Lever, LeverBasis, Recipe, Value, recorded_settings, settings_text,
     split_outside_brackets,
 };
 use vramscope_trace::AllocatorSettings;
@@ -27,14 +27,30 @@ pub(super) fn text(
 /// them goes.
 fn of_settings(target: Target<'_>, settings: &AllocatorSettings) -> String {
     let text = settings_text(settings);
-    let recorded = settings_text(&recorded_settings(target.snapshot(), &target.trace().device));
-    let has = |item: &str| split_outside_brackets(&text).any(|own| own == item);
-    let is_less = split_outside_brackets(&recorded).any(|item| !item.is_empty() && !has(item));
-    match (is_less, text.is_empty()) {
+    match (is_less(target, &text), text.is_empty()) {
         (_, true) => "Unset PYTORCH_CUDA_ALLOC_CONF".to_owned(),
         (true, false) => format!("Set only {text}"),
         (false, false) => text,
     }
+}
+
+/// Whether settings lack one of the recording.
+fn is_less(target: Target<'_>, text: &str) -> bool {
+    let recorded = settings_text(&recorded_settings(target.snapshot(), &target.trace().device));
+    let has = |item: &str| split_outside_brackets(text).any(|own| own == item);
+    split_outside_brackets(&recorded).any(|item| !item.is_empty() && !has(item))
+}
+
+/// The question to the model that a lever answers; empty for an estimate, which a replay would
+/// contradict, and for a change that no text names.
+pub fn lever_question(target: Target<'_>, lever: &Lever) -> String {
+    if lever.basis != LeverBasis::Replayed {
+        return String::new();
+    }
+    let own = |conf: &String| Configuration::new(conf, is_less(target, conf)).ok();
+    let Ok(recipes) = Recipe::parse_list(&lever.recipe) else { return String::new() };
+    let configurations = lever.conf.iter().filter_map(own).collect();
+    Options { configurations, recipes, ..Options::default() }.to_string()
 }
 
 /// What to change beside settings, each in a few words.

@@ -3,14 +3,25 @@
 use super::{Options, ScenarioRecord};
 use crate::target::Target;
 use vramscope_inference::{Question, Search, WhatIf, settings_text};
+use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
+
+/// The least memory with which the recorded run goes through under settings.
+pub(crate) async fn recorded_least(
+    model: &WhatIf,
+    settings: &AllocatorSettings,
+    budget: &mut Budget,
+) -> Option<u64> {
+    let question = Question { least: Search::Always, ..Question::as_recorded(settings) };
+    model.answer(question, budget).await.least
+}
 
 /// The first scenario of `options`, with its curve: reserved bytes after each event that changes
 /// them.
 ///
-/// It takes one replay, or three where the order of addresses decides. The least memory, which
-/// takes a dozen more, is not searched.
+/// It takes one replay, or three where the order of addresses decides, and a dozen more for the
+/// least memory. That does not depend on the device, so that a change has one number on all.
 pub async fn scenario(
     target: Target<'_>,
     model: &WhatIf,
@@ -39,10 +50,11 @@ pub async fn scenario(
     let question = Question {
         available: options.available(),
         total: options.memory(),
-        least: Search::Always,
+        least: Search::Never,
         ..Question::as_recorded(&settings)
     };
-    let scenario = model.answer(question, budget).await;
+    let mut scenario = model.answer(question, budget).await;
+    scenario.least = recorded_least(model, &settings, budget).await;
     let record = ScenarioRecord::new(words.join(", "), &scenario, target.trace(), options);
     (record, scenario.curve)
 }

@@ -46,7 +46,7 @@ pub(crate) async fn editable(target: Target<'_>, budget: &mut Budget) -> Option<
 }
 
 /// The bytes that PyTorch could have at least, as the recording shows them.
-pub(crate) fn least_available(model: &WhatIf) -> Option<u64> {
+pub fn least_available(model: &WhatIf) -> Option<u64> {
     match model.calibration.capacity {
         Capacity::Bounded { at_least, .. } => Some(at_least),
         capacity => capacity.known(),
@@ -65,6 +65,26 @@ pub(crate) fn most_available(model: &WhatIf) -> Option<u64> {
 fn limits(options: &Options, model: &WhatIf) -> [Option<u64>; 2] {
     let asked = options.available();
     [least_available(model), most_available(model)].map(|recorded| asked.or(recorded))
+}
+
+/// An outcome beside the least memory of the run. Where a replay contradicts it, other gaps decide,
+/// which is too close to tell. `available` is what PyTorch can have at least, `at_most` at most:
+/// the limit lies between both, and so may the need.
+pub(crate) fn settled(
+    outcome: Option<Outcome>,
+    least: u64,
+    available: Option<u64>,
+    at_most: Option<u64>,
+) -> Option<Outcome> {
+    match outcome {
+        Some(Outcome::Short) if at_most.is_some_and(|most| least <= most) => {
+            Some(Outcome::FitsBarely)
+        }
+        Some(Outcome::Fits) if available.is_some_and(|have| least > have) => {
+            Some(Outcome::FitsBarely)
+        }
+        outcome => outcome,
+    }
 }
 
 /// Why nothing is predicted of a run whose failed step cannot be completed.
@@ -172,11 +192,11 @@ pub(super) async fn of_levers(
 ) -> Vec<ScenarioRecord> {
     let mut records = Vec::new();
     let [available, at_most] = limits(options, model);
-    let found = levers(target, &[], available, MAX_TOLD, budget).await;
+    let found = levers(target, &[], [available, at_most], MAX_TOLD, budget).await;
     let Some(editable) = target.entry.editable(target.index) else { return records };
     let mut arena = Arena::new(editable);
     let by = correction_of(target, model, &mut arena, budget).await;
-    for lever in found.into_iter().filter(|lever| !lever.recipe.is_empty()) {
+    for lever in found.levers.into_iter().filter(|lever| !lever.recipe.is_empty()) {
         let Ok(recipes) = Recipe::parse_list(&lever.recipe) else { continue };
         let settings = &model.settings;
         let recipes = &recipes;
@@ -264,10 +284,7 @@ async fn scenario(
     };
     let mut answer = run.answer(change.settings, change.available, budget).await;
     let least = run.least(change.settings, budget).await.saturating_add_signed(change.by);
-    // The limit lies between both bounds, and so does the need.
-    if answer.fits == Some(Outcome::Short) && change.at_most.is_some_and(|most| least <= most) {
-        answer.fits = Some(Outcome::FitsBarely);
-    }
+    answer.fits = settled(answer.fits, least, change.available, change.at_most);
     let mut record = change.record(target, &run, &answer, least);
     if !change.options.recipes.is_empty() {
         let both = change.recipes.iter().zip(&run.applied);

@@ -7,22 +7,21 @@ mod edits;
 mod host;
 mod limit;
 mod options;
-mod question;
 mod text;
 
+pub(crate) use asked::recorded_least;
 pub use asked::scenario;
-pub use changed::USUAL;
-pub(crate) use changed::{REST_UNKNOWN, editable, least_available, most_available};
+pub(crate) use changed::{REST_UNKNOWN, editable, most_available, settled};
+pub use changed::{USUAL, least_available};
 pub use devices::{CONTEXT, Gpu, gpu_names, parse_gpu, parse_memory};
 pub use edits::edit_text;
 pub(crate) use edits::{edit, lever_place};
 pub use host::PinnedSettingsRecord;
 pub use limit::RankLimit;
 pub use options::{Configuration, Item, Options, WrongItem};
-pub use question::{Edit, QuestionRecord};
 pub use text::{
-    basis_text, batch_text, calibration_text, limit_text, outcome_text, peak_text, plan_text,
-    range_text, rest_text, sentence, verdict,
+    basis_text, batch_text, calibration_text, limit_text, outcome_text, plan_text, range_text,
+    rest_text, sentence,
 };
 pub use vramscope_inference::{EditRecord, Outcome};
 

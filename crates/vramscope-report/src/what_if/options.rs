@@ -41,7 +41,7 @@ fn is_setting(name: &str) -> bool {
 }
 
 /// All recipes as one item, in the names of errors and edits.
-pub(super) const APPLY: &str = "apply";
+const APPLY: &str = "apply";
 
 /// An item of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,24 +66,6 @@ impl Item {
     /// Whether the value is a text with commas and brackets of its own.
     fn is_settings(&self) -> bool {
         NAMES[..2].contains(&&*self.name) || is_setting(&self.name)
-    }
-
-    /// The place in a written text. Settings and configurations keep their order.
-    fn rank(&self) -> usize {
-        let is_setting = is_setting(&self.name);
-        let name = if self.name == "change" { "set" } else { self.name.as_str() };
-        let known = NAMES.iter().position(|known| *known == name);
-        if is_setting { 0 } else { known.map_or(usize::MAX, |at| at + 1) }
-    }
-
-    /// Whether the item gives the memory of the device, or PyTorch's part of it.
-    pub(super) fn is_memory(&self) -> bool {
-        NAMES[2..].contains(&&*self.name)
-    }
-
-    /// Whether the item changes the program, or means nothing.
-    pub(super) fn is_recipe(&self) -> bool {
-        self.rank() == usize::MAX
     }
 
     fn error(&self, text: String) -> WrongItem {
@@ -135,7 +117,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// The items of a text. A part without a colon is an item without a value, which no name allows.
-pub(super) fn items(text: &str) -> Vec<Item> {
+fn items(text: &str) -> Vec<Item> {
     let parts = split_outside_brackets(text).map(str::trim).filter(|part| !part.is_empty());
     let item = |part: &str| {
         let (name, value) = part.split_once(':').unwrap_or((part, ""));
@@ -143,12 +125,6 @@ pub(super) fn items(text: &str) -> Vec<Item> {
         if item.is_settings() { item } else { Item { value: unescaped(&item.value), ..item } }
     };
     parts.map(item).collect()
-}
-
-/// The text of items, settings first.
-pub(super) fn text_of(mut items: Vec<Item>) -> String {
-    items.sort_by_key(Item::rank);
-    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// An item that is wrong.
@@ -345,7 +321,7 @@ impl Options {
     }
 
     /// What PyTorch can have, in bytes.
-    pub(super) fn available(&self) -> Option<u64> {
+    pub fn available(&self) -> Option<u64> {
         let on_device = self.memory().map(|bytes| bytes.saturating_sub(CONTEXT));
         self.pytorch_memory.or(on_device)
     }
@@ -394,7 +370,6 @@ fn item_of(recipe: &Recipe) -> Item {
 
 #[cfg(test)]
 mod tests {
-    use super::super::QuestionRecord;
     use super::*;
     use proptest::prelude::*;
 
@@ -442,17 +417,10 @@ mod tests {
         }
 
         #[test]
-        fn a_question_without_edits_asks_for_the_options(options in options()) {
-            let text = options.to_string();
-            let question = QuestionRecord::new(&text, &[]);
-            prop_assert_eq!(Options::parse(&question.text), Ok(options), "{}", question.text);
-            prop_assert_eq!(&QuestionRecord::new(&question.text, &[]), &question);
-        }
-
-        #[test]
-        fn any_text_is_a_question_or_an_error(text in any::<String>()) {
-            let question = QuestionRecord::new(&text, &[]);
-            prop_assert_eq!(question.error.is_none(), Options::parse(&text).is_ok(), "{}", text);
+        fn any_text_is_options_or_an_error(text in any::<String>()) {
+            if let Ok(options) = Options::parse(&text) {
+                prop_assert_eq!(Options::parse(&options.to_string()), Ok(options), "{}", text);
+            }
         }
     }
 

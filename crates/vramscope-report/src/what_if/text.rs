@@ -2,9 +2,8 @@
 
 use super::{CapacityRecord, Outcome, PartsRecord, ScenarioRecord, WhatIfReport};
 use crate::levers::{MAX_BATCH, PlanRecord};
-use std::cmp::Ordering;
 use vramscope_inference::Covers;
-use vramscope_inference::{Rest, SimulatedBasis, StepPhase, WhatIf};
+use vramscope_inference::{Rest, SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The name of a basis in JSON.
@@ -151,13 +150,6 @@ fn expandable(scenarios: &[ScenarioRecord]) -> String {
     format!(" {change} would reserve {about}{}.", scenario.reserved_peak)
 }
 
-/// The reserved peak of a scenario, with its range where the order of addresses decides.
-pub fn peak_text(scenario: &ScenarioRecord) -> String {
-    let peak = scenario.reserved_peak;
-    let [low, high] = scenario.reserved_range;
-    if low < high { format!("{peak} ({low} to {high})") } else { peak.to_string() }
-}
-
 /// The range of a predicted peak; empty for an exact one.
 pub fn range_text(scenario: &ScenarioRecord) -> String {
     let [low, high] = scenario.reserved_range;
@@ -204,61 +196,5 @@ pub fn basis_text(scenario: &ScenarioRecord) -> String {
     match scenario.error_percent {
         Some(percent) => format!("{name} \u{b1}{percent} %"),
         None => name.to_owned(),
-    }
-}
-
-/// The same for a change of the program.
-fn recipe_verdict(scenario: &ScenarioRecord) -> String {
-    let [low, high] = scenario.reserved_range;
-    let needs = format!("It reserves {low} to {high}, {} of it in use.", scenario.active_peak);
-    let limit = scenario.pytorch_memory.map_or(String::new(), |bytes| format!(" in {bytes}"));
-    let at = match scenario.limited_by {
-        Some(place) if place.phase == StepPhase::Other => format!(" in step {}", place.step),
-        Some(place) => format!(" in {} of step {}", place.phase.name(), place.step),
-        None => String::new(),
-    };
-    match scenario.outcome {
-        None => needs,
-        Some(Outcome::Fits) => format!("Fits{limit}. {needs}"),
-        Some(Outcome::FitsBarely) => format!("Too close to tell{limit}. {needs}"),
-        Some(Outcome::Short) => {
-            let short = scenario.short_by.map_or(String::new(), |bytes| format!(", {bytes} short"));
-            format!("Runs out of memory{at}{short}.")
-        }
-        Some(Outcome::Unknown) => {
-            format!("The rest of the failed step is not in the file. {needs}")
-        }
-    }
-}
-
-/// A scenario in a sentence: whether it fits, and how its reserved peak compares with the recorded
-/// one.
-pub fn verdict(scenario: &ScenarioRecord, recorded_peak: Bytes) -> String {
-    if let Some(why) = &scenario.declined {
-        return format!("No prediction: {why}.");
-    }
-    if scenario.basis == SimulatedBasis::Recipe {
-        return recipe_verdict(scenario);
-    }
-    let peak = scenario.reserved_peak;
-    let limit = scenario.pytorch_memory;
-    if let Some(event) = scenario.ooms.first() {
-        let of = limit.map_or(String::new(), |bytes| format!(" of {bytes}"));
-        return format!("Runs out of memory at {event}, with up to {peak}{of} reserved.");
-    }
-    let difference = Bytes(peak.0.abs_diff(recorded_peak.0));
-    let compared = match peak.cmp(&recorded_peak) {
-        Ordering::Less => format!("{difference} less than recorded"),
-        Ordering::Equal => "as recorded".to_owned(),
-        Ordering::Greater => format!("{difference} more than recorded"),
-    };
-    match limit {
-        Some(bytes) => format!("Fits in {bytes}. It reserves {peak} at most, {compared}."),
-        None => {
-            let ended = scenario.recorded_oom_event.map_or(String::new(), |event| {
-                format!(" The recording ran out at {event}. Its limit is not known.")
-            });
-            format!("Reserves {peak} at most, {compared}.{ended}")
-        }
     }
 }

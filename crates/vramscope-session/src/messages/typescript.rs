@@ -8,7 +8,7 @@ use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
 use vramscope_inference::{
-    Basis, Category, FindingId, FindingKind, Phase, Rest, Severity, SimulatedBasis, StepPhase,
+    Basis, Category, FindingId, FindingKind, Phase, Severity, SimulatedBasis, StepPhase,
 };
 use vramscope_report::blocks::{BlockRecord, Lifetime};
 use vramscope_report::card::{
@@ -27,18 +27,15 @@ use vramscope_report::lines::HoldingLine;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
-use vramscope_report::what_if::{
-    Edit, EditRecord, Outcome, PinnedSettingsRecord, PlaceRecord, QuestionRecord, ScenarioRecord,
-    SettingsRecord, USUAL, WrongItem,
-};
+use vramscope_report::what_if::{EditRecord, Outcome, WrongItem};
 use vramscope_report::{
-    CategoryShare, Cost, Covers, Lasts, Lever, LeverBasis, LeverPlace, Look, PlanRecord,
-    PlannedSet, ProgramRecord, Simulated, TensorRecord,
+    CategoryShare, Cost, Covers, Lasts, Lever, LeverBasis, LeverPlace, Look, ProgramRecord,
+    Simulated, TensorRecord,
 };
 use vramscope_trace::Exactness;
 use vramscope_units::{
-    Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Events, Flushes, Iteration,
-    Micros, PeakEvent, SignedBytes,
+    Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Events, Iteration, Micros,
+    PeakEvent, SignedBytes,
 };
 
 fn declarations() -> String {
@@ -65,7 +62,7 @@ fn declarations() -> String {
         ("SPARK", SPARK),
         ("MINIMAP", MINIMAP),
         ("COMPARED", COMPARED),
-        ("CHART", CHART),
+        ("PLOT", PLOT),
         ("FOLDED", FOLDED),
         ("SERIES", SERIES),
     ] {
@@ -196,8 +193,6 @@ fn declarations() -> String {
         Lever,
         LeverBasis,
         LeverPlace,
-        PlannedSet,
-        PlanRecord,
         Look,
         FindingChild,
         FindingPlace,
@@ -215,16 +210,19 @@ fn declarations() -> String {
         BlindSpotRecord,
         Summary,
         SummaryView,
-        SaidFinding,
-        FixView,
+        SummaryPlot,
+        PlotArea,
+        PlotStep,
+        PlotMark,
+        LargestLine,
+        Levers,
+        AsRecorded,
+        LeverItem,
+        OtherChanges,
+        LeverSetting,
         MemoryBar,
         BarPart,
         BarMark,
-        FindingChart,
-        ChartShape,
-        ShapeKind,
-        ChartLabel,
-        Anchor,
         FindingGroup,
         FindingMember,
         Minimap,
@@ -299,29 +297,16 @@ fn declarations() -> String {
         Sandwich,
         SettingsCard,
         SettingRow,
-        WhatIfCard,
-        QuestionRecord,
-        Edit,
         WrongItem,
         GraphsCard,
         CaptureRow,
         ReservedPart,
         ReservedUse,
-        PlanCard,
-        UsualScenarios,
-        ScenarioRow,
-        ScenarioRecord,
         StepPhase,
         EditRecord,
-        PlaceRecord,
-        Rest,
-        SettingsRecord,
-        PinnedSettingsRecord,
         Change,
-        Flushes,
         Count,
         CountChange,
-        ScenarioView,
         ScenarioCard,
         SimulatedCurve,
         RunCard,
@@ -360,11 +345,7 @@ fn declarations() -> String {
         ComparedStacks,
         ComparedStack,
     );
-    let usual = format!(
-        "\n/** Changes of the program that are worth a try. */\n\
-         export const USUAL_CHANGES = {USUAL:?} as const;\n"
-    );
-    out + &usual
+    out
 }
 
 #[test]

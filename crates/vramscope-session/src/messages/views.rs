@@ -11,6 +11,7 @@ mod groups;
 mod holders;
 mod layers;
 mod legend;
+mod levers;
 mod map;
 mod matrix;
 mod minimap;
@@ -34,6 +35,7 @@ pub use groups::*;
 pub use holders::*;
 pub use layers::*;
 pub use legend::*;
+pub use levers::*;
 pub use map::*;
 pub use matrix::*;
 pub use minimap::*;
@@ -51,7 +53,6 @@ pub use what_if::*;
 use super::AxisKind;
 use serde::{Deserialize, Serialize};
 use vramscope_report::peak::BandKind;
-use vramscope_report::what_if::Edit;
 
 /// A query about a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,9 +63,22 @@ pub enum Query {
     Card {},
     /// What `vramscope diagnose` says of the device.
     Summary {},
-    /// The summary with what the model of the allocator says: which changes fit, what others save.
-    /// It takes dozens of replays.
+    /// The summary with what the model of the allocator says of findings. It takes dozens of
+    /// replays.
     SimulatedSummary {},
+    /// The memory of the window by category, and the lines that hold most at the moment of the
+    /// summary.
+    SummaryPlot {},
+    /// What can be changed, and what the run needs then. It takes dozens of replays.
+    Levers {
+        /// What PyTorch can have on the chosen device, in bytes; null for what the file shows.
+        #[cfg_attr(test, ts(type = "number | null"))]
+        bytes: Option<f64>,
+        /// Whether all levers are listed, and what is none.
+        all: bool,
+    },
+    /// What the run needs with settings of the allocator. It takes dozens of replays.
+    LeverSettings {},
     /// The curve of the whole window along an axis, with marks.
     Minimap {
         /// The axis.
@@ -470,24 +484,6 @@ pub enum Query {
     },
     /// Allocator settings with explanations, and how the file was recorded.
     Settings {},
-    /// Whether there are predictions, and the question after edits.
-    WhatIf {
-        /// The question, as `Options` of vramscope-report reads it.
-        text: String,
-        /// What a user changes about it.
-        edits: Vec<Edit>,
-    },
-    /// The usual scenarios, with the least memory that each needs. That takes dozens of replays.
-    UsualScenarios {
-        /// The question. The allocator's settings in it do not count.
-        text: String,
-    },
-    /// The cheapest sets of changes that fit, and the largest batch, where PyTorch can have this
-    /// much memory. That takes dozens of replays.
-    Plan {
-        /// Bytes.
-        bytes: f64,
-    },
     /// What the recorded reserved peak was used for.
     Reserved {},
     /// One scenario.

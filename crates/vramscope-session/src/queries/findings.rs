@@ -69,11 +69,12 @@ fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
 /// The parts of a row that need no tables of the file.
 pub(super) fn without_tables(finding: FindingEntry) -> FindingRow {
     let FindingEntry { mut record, title: headline, frames, .. } = finding;
+    // The page draws none of it.
+    record.proof = None;
     let view = FindingView {
         label: record.kind.label().to_owned(),
         headline,
         terms: record.filters(),
-        chart: record.proof.take().as_ref().map(super::chart::chart),
         frames: frame_rows(&frames),
         ..FindingView::default()
     };

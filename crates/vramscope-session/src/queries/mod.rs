@@ -6,7 +6,6 @@
 mod block_detail;
 mod blocks;
 mod changes;
-mod chart;
 mod code;
 mod compare;
 mod counter_lines;
@@ -23,6 +22,7 @@ mod groups;
 mod holders;
 mod hover;
 mod legend;
+mod levers;
 mod list;
 mod lru_cache;
 mod map;
@@ -50,6 +50,7 @@ mod state_at;
 mod steps;
 mod subject;
 mod summary;
+mod summary_plot;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -238,20 +239,9 @@ impl Queries {
                 let curve = |of: &what_if::AnsweredScenario| of.curve(at, axis, [x0, x1], columns);
                 answered.map(|of| Answer::SimulatedCurve(curve(of))).into()
             }
-            Query::WhatIf { text, edits } => {
-                task!(slice, |at, _budget| Answer::WhatIf(Box::new(what_if::card(
-                    at, &text, &edits
-                ))))
-            }
-            Query::UsualScenarios { text } => task!(slice, |at, budget| Answer::UsualScenarios(
-                what_if::usual(at, &text, budget).await
-            )),
             Query::Reserved {} => task!(slice, |at, budget| Answer::Reserved(
                 what_if::reserved_use(at, budget).await.map(Box::new)
             )),
-            Query::Plan { bytes } => task!(slice, |at, budget| Answer::Plan(Box::new(
-                what_if::plan(at, bytes as u64, budget).await
-            ))),
             Query::Card {} => {
                 task!(slice, |at, budget| Answer::Card(Box::new(ranks::card(at, budget).await)))
             }
@@ -264,6 +254,20 @@ impl Queries {
                 task!(slice, |at, budget| Answer::Summary(Box::new(
                     summary::summary(at, true, budget).await
                 )))
+            }
+            Query::SummaryPlot {} => {
+                task!(slice, |at, budget| Answer::SummaryPlot(Box::new(
+                    summary_plot::summary_plot(at, budget).await
+                )))
+            }
+            Query::Levers { bytes, all } => {
+                let available = bytes.map(|bytes| bytes as u64);
+                task!(slice, |at, budget| Answer::Levers(Box::new(
+                    levers::levers(at, available, all, budget).await
+                )))
+            }
+            Query::LeverSettings {} => {
+                task!(slice, |at, budget| Answer::LeverSettings(levers::settings(at, budget).await))
             }
             Query::Phases { axis, x0, x1, columns } => task!(slice, |at, budget| Answer::Phases(
                 phases::phases(at, axis, [x0, x1], columns, budget).await

@@ -134,7 +134,7 @@ pub(crate) async fn phases(
 
 /// The states at which steps begin, and the end of the last one. A last step that is cut off, such
 /// as by an allocation that failed, counts when it has a forward or a backward pass.
-fn edges(steps: Option<&Steps>, spans: &[PhaseSpan], end: u32) -> Vec<u32> {
+pub(super) fn edges(steps: Option<&Steps>, spans: &[PhaseSpan], end: u32) -> Vec<u32> {
     let mut edges = steps.map(|steps| steps.begins.clone()).unwrap_or_default();
     let Some(&last) = edges.last() else { return edges };
     let is_pass = |span: &PhaseSpan| matches!(span.phase, Phase::Forward | Phase::Backward);

@@ -2,6 +2,7 @@
 
 use super::blocks::FilteredBlocks;
 use super::events::FilteredEvents;
+use super::what_if::AnsweredScenario;
 use super::{Answering, Queries, Step, flame, segments, target};
 use crate::loader::Loader;
 use crate::messages::views::{
@@ -13,8 +14,8 @@ use crate::messages::{AxisKind, DeviceRef};
 use std::path::Path;
 use std::sync::Arc;
 use vramscope_layout::LargestSites;
-use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
+use vramscope_report::{Derived, LoadedFile};
 use vramscope_trace::slicing::{Budget, run_to_completion};
 
 const FILES: [&str; 6] = [
@@ -107,10 +108,12 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
             width: 200,
             height: 100,
             dark: false,
-            simulated: Some(question.clone()),
+            simulated: Some(question),
         },
-        Query::UsualScenarios { text: question },
-        Query::Plan { bytes: 1e9 },
+        Query::SummaryPlot {},
+        Query::Levers { bytes: None, all: false },
+        Query::Levers { bytes: Some(1e9), all: true },
+        Query::LeverSettings {},
         Query::Reserved {},
     ];
     let colors =
@@ -239,6 +242,13 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
                 )
             };
             assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {sort:?}");
+        }
+        run_to_completion(at.entry.derive(Derived::WhatIf, at.index, &mut Budget::unlimited()));
+        for text in ["", "batch:0.5", "expandable_segments:True,device_memory:H100"] {
+            let card = |mut budget: Budget| {
+                run_to_completion(AnsweredScenario::new(at, text, &mut budget)).card
+            };
+            assert_eq!(card(Budget::of(1)), card(Budget::unlimited()), "{name}: {text}");
         }
         let sites = |mut budget: Budget| {
             let sites = &at.entry.sites;

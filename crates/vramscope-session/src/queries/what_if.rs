@@ -1,24 +1,21 @@
 //! Predictions, and the cache of scenarios.
 
+use super::levers::{brief, verdict_words};
 use super::lru_cache::LruCache;
 use super::subject::Subject;
 use crate::messages::views::{
-    CaptureRow, GraphsCard, PlanCard, ReservedPart, ReservedUse, SIMULATED_HEIGHT, ScenarioCard,
-    ScenarioRow, ScenarioView, SimulatedCurve, UsualScenarios, WhatIfCard,
+    CaptureRow, GraphsCard, ReservedPart, ReservedUse, SIMULATED_HEIGHT, ScenarioCard,
+    SimulatedCurve,
 };
 use crate::messages::{AxisKind, DeviceRef};
 use crate::scheduler::SLICE;
 use vramscope_layout::Axis;
-use vramscope_report::Target;
 use vramscope_report::ledger::{self, LedgerRecord};
-use vramscope_report::what_if::{
-    Edit, Item, Options, QuestionRecord, ScenarioRecord, WrongItem, basis_text, batch_text,
-    calibration_text, outcome_text, peak_text, plan_text, reserved, scenario, sentence, verdict,
-    what_if, why_no_model,
-};
+use vramscope_report::what_if::{Options, Outcome, ScenarioRecord, WrongItem, reserved, scenario};
+use vramscope_report::{Target, known_limits};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::outline;
-use vramscope_units::{Bytes, Change, EventIndex, grouped};
+use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
 /// once.
@@ -74,18 +71,13 @@ impl AnsweredScenario {
             Err(error) => return nothing(Some(error)),
         };
         let (record, curve) = scenario(at, model, &options, budget).await;
-        let recorded = Bytes(model.calibration.recorded_reserved_peak);
+        let limits = known_limits(at, model, options.available()).map(|of| of.map(Bytes));
         let first_failure = record.ooms.first().map(|event| event.0 + 1);
         let steps: Vec<(u32, u64)> =
             curve.into_iter().map(|(event, bytes)| (event + 1, bytes)).collect();
         let top = steps.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
         Self {
-            card: ScenarioCard {
-                error: None,
-                verdict: verdict(&record, recorded),
-                scenario: Some(row(record, recorded)),
-                top: top as f64,
-            },
+            card: ScenarioCard { top: top as f64, ..words(&record, limits) },
             // The run goes on after a failure that the recording has, too.
             end: first_failure.filter(|&state| steps.last().is_none_or(|step| step.0 <= state)),
             steps,
@@ -148,46 +140,6 @@ impl AnsweredScenario {
         }
         (first, tops)
     }
-}
-
-/// Whether there are predictions, and what they differ from.
-pub(crate) fn card(at: Target<'_>, text: &str, edits: &[Edit]) -> WhatIfCard {
-    let model = at.entry.what_if(at.index);
-    let settings = model.map(|model| model.settings.clone()).unwrap_or_default();
-    let calibration = model.map(calibration_text).unwrap_or_default();
-    let declined = match model {
-        None => why_no_model(at.trace()).map(str::to_owned),
-        Some(model) => (!model.calibration.is_equal()).then(|| calibration.clone()),
-    };
-    WhatIfCard {
-        calibration,
-        declined,
-        expandable_segments: settings.expandable_segments,
-        max_split_size: match settings.max_split_size {
-            u64::MAX => "no limit".to_owned(),
-            bytes => Bytes(bytes).to_string(),
-        },
-        roundup_power2_divisions: match settings.roundup_power2_divisions {
-            all if all.iter().any(|n| *n != all[0]) => "by size".to_owned(),
-            [0 | 1, ..] => "off".to_owned(),
-            [n, ..] => grouped(n),
-        },
-        question: QuestionRecord::new(text, edits),
-    }
-}
-
-/// The usual scenarios on the device of a question. None where there are no predictions, or if the
-/// question is wrong.
-pub(crate) async fn usual(at: Target<'_>, text: &str, budget: &mut Budget) -> UsualScenarios {
-    // The answer to the question itself says what is wrong with it.
-    let Ok(asked) = Options::parse(text) else { return UsualScenarios::default() };
-    // That answer has its settings and recipes.
-    let options = Options { configurations: Vec::new(), recipes: Vec::new(), ..asked };
-    let report = what_if(at, &options, None, budget).await;
-    let sentence = sentence(&report).unwrap_or_default();
-    let recorded = report.calibration.map(|c| c.recorded_reserved_peak).unwrap_or_default();
-    let rows = report.scenarios.into_iter().map(|record| row(record, recorded)).collect();
-    UsualScenarios { sentence, rows }
 }
 
 /// What the recorded reserved peak was used for. `None` where the model does not reproduce the
@@ -257,32 +209,32 @@ fn graphs(ledger: LedgerRecord) -> GraphsCard {
     }
 }
 
-/// The plan for a device on which PyTorch can have this many bytes. Empty where there are no
-/// predictions.
-pub(crate) async fn plan(at: Target<'_>, bytes: u64, budget: &mut Budget) -> PlanCard {
-    let amount = bytes.to_string();
-    let items = ["plan", "pytorch_memory"].map(|name| Item::new(name, amount.as_str()));
-    let Ok(options) = Options::of(&items) else { return PlanCard::default() };
-    let Some(record) = what_if(at, &options, None, budget).await.plan else {
-        return PlanCard::default();
-    };
-    let batch = |factor| batch_text(factor).unwrap_or_default();
-    PlanCard {
-        text: plan_text(&record),
-        batch: batch(record.largest_batch),
-        batches: record.sets.iter().map(|set| batch(set.largest_batch)).collect(),
-        record: Some(record),
+/// A scenario in words, with what PyTorch can have at least and at most.
+fn words(record: &ScenarioRecord, [available, at_most]: [Option<Bytes>; 2]) -> ScenarioCard {
+    if let Some(why) = &record.declined {
+        return ScenarioCard {
+            verdict: format!("no prediction: {why}"),
+            ..ScenarioCard::default()
+        };
     }
-}
-
-fn row(record: ScenarioRecord, recorded: Bytes) -> ScenarioRow {
-    let difference = i128::from(record.reserved_peak.0) - i128::from(recorded.0);
-    let difference = Change(i64::try_from(difference).unwrap_or(i64::MAX));
-    let view = ScenarioView {
-        peak_text: peak_text(&record),
-        difference: (record.fits == Some(true)).then_some(difference),
-        outcome: outcome_text(&record),
-        basis: basis_text(&record),
+    let needs = record.least_device_memory.unwrap_or(record.reserved_peak);
+    let outcome = match (available, record.outcome) {
+        (None, _) => None,
+        (_, Some(outcome)) => Some(outcome),
+        (Some(available), None) if needs <= available => Some(Outcome::Fits),
+        (_, None) if at_most.is_some_and(|most| needs <= most) => Some(Outcome::FitsBarely),
+        _ => Some(Outcome::Short),
     };
-    ScenarioRow { record, view }
+    ScenarioCard {
+        error: None,
+        change: record.change.clone(),
+        needs: Some(brief(needs)),
+        outcome,
+        verdict: verdict_words(outcome, needs, available),
+        basis: match record.error_percent {
+            Some(percent) => format!("replayed \u{b1}{:.0} %", percent.ceil()),
+            None => "replayed".to_owned(),
+        },
+        top: 0.0,
+    }
 }

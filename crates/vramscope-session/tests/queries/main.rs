@@ -24,6 +24,7 @@ mod groups;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod legend;
+mod levers;
 mod map;
 mod matrix;
 mod overview;
@@ -38,6 +39,7 @@ mod segments;
 mod settings;
 mod state_at;
 mod summary;
+mod summary_plot;
 mod tracks;
 mod what_if;
 

@@ -14,11 +14,11 @@ export const MAX_ROWS = 200;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
-export const CHART = [340, 112] as const;
+export const PLOT = [520, 160] as const;
 export const FOLDED = [1000, 400] as const;
 export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "deadLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "blockRun", "stepRange", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "modules", "holders", "code", "source", "sandwich", "whatIf", "usualScenarios", "reserved", "plan", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["levers", "leverSettings", "tracks", "phases", "foldedSteps", "legend", "reservedLine", "deadLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "blockRun", "stepRange", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "modules", "holders", "code", "source", "sandwich", "reserved", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -1100,7 +1100,15 @@ map: MapSpec,
  */
 search: string, } };
 
-export type Query = { "card": Record<symbol, never> } | { "summary": Record<symbol, never> } | { "simulatedSummary": Record<symbol, never> } | { "minimap": { 
+export type Query = { "card": Record<symbol, never> } | { "summary": Record<symbol, never> } | { "simulatedSummary": Record<symbol, never> } | { "summaryPlot": Record<symbol, never> } | { "levers": { 
+/**
+ * What PyTorch can have on the chosen device, in bytes; null for what the file shows.
+ */
+bytes: number | null, 
+/**
+ * Whether all levers are listed, and what is none.
+ */
+all: boolean, } } | { "leverSettings": Record<symbol, never> } | { "minimap": { 
 /**
  * The axis.
  */
@@ -1572,23 +1580,7 @@ line: number, } } | { "side": {
 /**
  * The band at whose peaks the live sets are compared.
  */
-band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": { 
-/**
- * The question, as `Options` of vramscope-report reads it.
- */
-text: string, 
-/**
- * What a user changes about it.
- */
-edits: Array<Edit>, } } | { "usualScenarios": { 
-/**
- * The question. The allocator's settings in it do not count.
- */
-text: string, } } | { "plan": { 
-/**
- * Bytes.
- */
-bytes: number, } } | { "reserved": Record<symbol, never> } | { "scenario": { 
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "reserved": Record<symbol, never> } | { "scenario": { 
 /**
  * The question.
  */
@@ -1732,7 +1724,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": FileCard } | { "summary": Summary } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "deadLine": CounterLine | null } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "groupTerms": Array<string> } | { "stepRange": [number, number] | null } | { "blockRun": BlockRun | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "holders": HolderTable } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "reserved": ReservedUse | null } | { "plan": PlanCard } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": FileCard } | { "summary": Summary } | { "summaryPlot": SummaryPlot } | { "levers": Levers } | { "leverSettings": Array<LeverSetting> } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "deadLine": CounterLine | null } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "groupTerms": Array<string> } | { "stepRange": [number, number] | null } | { "blockRun": BlockRun | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "holders": HolderTable } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "reserved": ReservedUse | null } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -2531,129 +2523,6 @@ file: string,
  */
 line: number, };
 
-export type PlannedSet = { 
-/**
- * The largest batch that fits with them, as [`PlanRecord::largest_batch`].
- */
-largest_batch: number | null, 
-/**
- * Its name among the levers of a device: `expandable_segments:True`, `checkpoint:all`, or the
- * id of the finding that it cures.
- */
-id: string, 
-/**
- * The change's name: `checkpoint`. `setting` for settings alone, and the kind of the finding
- * for a cure that was not replayed.
- */
-kind: string, 
-/**
- * The change as `vramscope what-if --apply` takes it; empty for settings alone.
- */
-recipe: string, 
-/**
- * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
- */
-conf: string | null, 
-/**
- * The change as an instruction: `Checkpoint 6 of the 12 blocks`.
- */
-text: string, 
-/**
- * The file's path.
- */
-path: string, 
-/**
- * The device's ordinal.
- */
-device: number, 
-/**
- * The line to change; null where it is not known.
- */
-place: LeverPlace | null, 
-/**
- * The memory that PyTorch must have for the run to go through without a change.
- */
-now_bytes: Bytes, 
-/**
- * The memory that PyTorch must have with the change.
- */
-needs_bytes: Bytes, 
-/**
- * The difference; 0 for a change that needs more.
- */
-saving_bytes: Bytes, 
-/**
- * The price.
- */
-cost: Cost, 
-/**
- * Whether the run goes through with the memory that PyTorch can have; null if no limit is
- * known.
- */
-outcome: Outcome | null, 
-/**
- * The bytes that are missing at least; null unless `outcome` is `short`.
- */
-short_by: Bytes | null, 
-/**
- * The part of the run that was replayed.
- */
-covers: Covers, 
-/**
- * When memory is full again, if something grows from step to step that the change leaves; null
- * if nothing grows.
- */
-lasts: Lasts | null, 
-/**
- * How the numbers were obtained.
- */
-basis: LeverBasis, 
-/**
- * The measured error, in percent; null where nothing but settings changes, and where it was
- * not measured.
- */
-error_percent: number | null, 
-/**
- * Between which values `needs_bytes` lies, where the file can be read in two ways; else null.
- */
-range: [Bytes, Bytes] | null, 
-/**
- * The finding that it cures; null if none.
- */
-cures: FindingId | null, 
-/**
- * The change as an edit of the program; null for settings, and where none was written.
- */
-edit: EditRecord | null, };
-
-export type PlanRecord = { 
-/**
- * What PyTorch can have on the device.
- */
-pytorch_memory: Bytes, 
-/**
- * Whether the run goes through without a change.
- */
-unchanged: Outcome, 
-/**
- * What PyTorch must have for that: of the part that is in the file, if `covers` is `request`.
- */
-needs_bytes: Bytes, 
-/**
- * The largest batch that fits without a change, as a factor of the recorded one; 4 stands for
- * more. Null if nothing grows with the batch, and if none fits.
- */
-largest_batch: number | null, 
-/**
- * The cheapest set of changes that fits: at most one of each currency. Empty if the run goes
- * through without one, and if nothing fits.
- */
-sets: Array<PlannedSet>, 
-/**
- * The part of the run that was replayed.
- */
-covers: Covers, };
-
 export type Look = { 
 /**
  * The cause and its cure: `attention scores: scaled_dot_product_attention`.
@@ -2838,10 +2707,6 @@ place: string,
  */
 terms: Array<string>, 
 /**
- * The proof; null where there is nothing to draw.
- */
-chart: FindingChart | null, 
-/**
  * The frames of its largest call stack that are the program's, innermost first. Only the
  * innermost ones.
  */
@@ -2870,6 +2735,10 @@ export type Diagnosis = {
  * The schema's name and version.
  */
 schema: string, 
+/**
+ * The first words of the answer.
+ */
+sentence: string, 
 /**
  * The result: one sentence for each device, the worst first: at most four, or with `--all`
  * every device. The page begins with it.
@@ -2903,8 +2772,8 @@ omitted?: number,
  */
 peak: PeakSummary | null, 
 /**
- * The levers of the device with the highest peak, best first, if one file is diagnosed: at most
- * five. A failed run has its levers as `fixes` of its finding.
+ * The levers of the device with the highest peak, best first, if one file is diagnosed: at
+ * most five. A failed run has its levers as `fixes` of its finding.
  */
 levers: Array<Lever>, 
 /**
@@ -3140,11 +3009,15 @@ export type SummaryView = {
  */
 headline: string, 
 /**
+ * The line that the headline names, with its words there; null without one.
+ */
+place: LeverPlace | null, 
+/**
  * The sentences below it.
  */
 lines: Array<string>, 
 /**
- * What to do in a few words; empty if nothing is known.
+ * What to do in a few words; empty if nothing is known but levers.
  */
 remedy: string, 
 /**
@@ -3152,105 +3025,284 @@ remedy: string,
  */
 bar: MemoryBar | null, 
 /**
- * The heading of `fixes`: `What makes it fit`.
+ * The findings, that of the headline first, if one has it.
  */
-fixesTitle: string, 
-/**
- * The scale of their gauges: `of 5.51 GiB`. Empty without a limit.
- */
-scale: string, 
-/**
- * Changes that were replayed, in the order of the record.
- */
-fixes: Array<FixView>, 
-/**
- * The main finding is the first, unless nothing above low was found.
- */
-findings: Array<SaidFinding>, 
+findings: Array<FindingRow>, 
 /**
  * The number of findings that are not shown: `and 3 more`. Empty if none.
  */
 omitted: string, 
 /**
- * Whether the model of the allocator reproduces the recording; empty before it was asked.
+ * The recording in a few words each: the window, whether the model of the allocator reproduces
+ * it, what was not looked for.
  */
-model: string, 
+facts: Array<string>, 
 /**
- * Whether the answer has replays of changes. They follow in a second answer.
+ * Whether the answer has what replays say of findings. That follows in a second answer.
  */
 isSimulated: boolean, };
 
-export type SaidFinding = { 
+export type SummaryPlot = { 
 /**
- * The id of its record.
+ * The categories, the top of the stack first; empty without history.
  */
-id: FindingId, 
+areas: Array<PlotArea>, 
 /**
- * The severity.
+ * The bytes at the full height.
  */
-severity: Severity, 
+top: number, 
 /**
- * What is wrong.
+ * Steps, from left to right; empty if there are more than fit.
  */
-headline: string, 
+steps: Array<PlotStep>, 
 /**
- * The line: `gpt.py:44 forward, in its backward`. Empty without one.
+ * The moment; null without history.
  */
-place: string, 
+mark: PlotMark | null, 
 /**
- * Labels and texts of further lines: why, help.
+ * What PyTorch could have, in bytes; null where the file does not tell.
  */
-facts: Array<[string, string]>, 
+limit: number | null, 
 /**
- * Known causes with bytes, line and cure.
+ * The lines that hold most, most first.
  */
-looks: Array<string>, 
+lines: Array<LargestLine>, 
 /**
- * The rest of its card.
+ * Their heading: `Largest lines at the peak`.
  */
-view: FindingView, };
+linesTitle: string, 
+/**
+ * The pass before, to which each line is compared: `step 3`. Empty without one.
+ */
+before: string, };
 
-export type FixView = { 
+export type PlotArea = { 
 /**
- * The number; null for a change that does not help.
+ * The category's name.
  */
-number: number | null, 
+name: string, 
+/**
+ * Its words.
+ */
+label: string, 
+/**
+ * Its color word.
+ */
+color: number, 
+/**
+ * The area in the box [`PLOT`], y down.
+ */
+path: string, 
+/**
+ * The middle of the label, from 0 to 1 and y down; null where none fits.
+ */
+labelAt: [number, number] | null, };
+
+export type PlotStep = { 
+/**
+ * The left edge, from 0 to 1.
+ */
+from: number, 
+/**
+ * The right edge.
+ */
+to: number, 
+/**
+ * Its name where it fits, else its number, or nothing.
+ */
+label: string, };
+
+export type PlotMark = { 
+/**
+ * The place, from 0 to 1.
+ */
+at: number, 
+/**
+ * The bytes.
+ */
+bytes: number, 
+/**
+ * The words: `peak, #16,465`.
+ */
+label: string, 
+/**
+ * The event; -1 is the state before the window.
+ */
+event: number, };
+
+export type LargestLine = { 
+/**
+ * `gpt.py:19 forward`, or why there is no line.
+ */
+site: string, 
+/**
+ * The file; empty without a line.
+ */
+file: string, 
+/**
+ * The line; 0 without one.
+ */
+line: number, 
+/**
+ * What the line does and of what its blocks are, for a tooltip.
+ */
+title: string, 
+/**
+ * The bytes.
+ */
+bytes: Quantity, 
+/**
+ * Their share of the moment: `36 %`.
+ */
+share: string, 
+/**
+ * Their part of the largest line's, from 0 to 1.
+ */
+part: number, 
+/**
+ * The color word of the category of most of them.
+ */
+color: number, 
+/**
+ * What the line held one pass before: `was 360 MiB`, `the same`, `new`. Empty without a pass.
+ */
+was: string, };
+
+export type Levers = { 
+/**
+ * What the run needs without a change; null where it is not known.
+ */
+now: AsRecorded | null, 
+/**
+ * The limit on the gauges, from 0 to 1; null without one.
+ */
+limit: number | null, 
+/**
+ * The levers.
+ */
+rows: Array<LeverItem>, 
+/**
+ * Whether the first one is chosen at first: it makes the run fit, or cures what the headline
+ * says.
+ */
+isFirstChosen: boolean, 
+/**
+ * What is no lever, with the reason: `under 1 %`. Only of all levers.
+ */
+others: Array<OtherChanges>, 
+/**
+ * The largest batch that fits the chosen device, or why there is no lever; else empty.
+ */
+note: string, };
+
+export type AsRecorded = { 
+/**
+ * `as recorded`, or `as recorded, the step run to its end`.
+ */
+text: string, 
+/**
+ * What PyTorch must have.
+ */
+needs: Quantity, 
+/**
+ * That on the gauge, from 0 to 1.
+ */
+gauge: number, 
+/**
+ * Whether it goes through; null without a limit.
+ */
+outcome: Outcome | null, 
+/**
+ * The outcome in words: `5.07 GiB short`.
+ */
+verdict: string, };
+
+export type LeverItem = { 
+/**
+ * Its name among the levers of a device.
+ */
+id: string, 
+/**
+ * Its kind: two levers of one kind are forms of one change.
+ */
+kind: string, 
 /**
  * What to change.
  */
 text: string, 
 /**
- * What it needs, or what it saves.
+ * The line: `gpt.py:18`. Empty without one, and where `text` has it.
  */
-bytes: Quantity, 
+site: string, 
 /**
- * Its words: `needs 4.84 GiB`.
+ * The file of the line; empty without one.
  */
-needs: string, 
+file: string, 
 /**
- * What it needs and the limit, from 0 to 1; null without a limit.
+ * The number of the line; 0 without one.
  */
-gauge: [number, number] | null, 
+line: number, 
 /**
- * Whether the run goes through; null where none failed.
+ * What PyTorch must have with it.
+ */
+needs: Quantity, 
+/**
+ * That on the gauge, from 0 to 1.
+ */
+gauge: number, 
+/**
+ * Whether the run goes through; null without a limit.
  */
 outcome: Outcome | null, 
 /**
- * The outcome in words: `fits`.
+ * The outcome in words.
  */
 verdict: string, 
 /**
- * What it costs.
+ * The price.
  */
-cost: string, 
+cost: Cost, 
 /**
- * The measured error.
+ * How the number was obtained: `replayed ±5 %`.
  */
 basis: string, 
 /**
- * The question to the model of the allocator.
+ * What it does, for the first row and for a tooltip; may be empty.
  */
-question: string, };
+why: string, 
+/**
+ * The finding that it cures; null if none.
+ */
+cures: FindingId | null, 
+/**
+ * The question to the model of the allocator; empty if it cannot be asked.
+ */
+question: string, 
+/**
+ * The edit in Python, or the environment variable; empty where none was written.
+ */
+edit: string, };
+
+export type OtherChanges = { 
+/**
+ * `on already`, `under 1 %`, `not possible`.
+ */
+why: string, 
+/**
+ * The changes, with reasons of their own.
+ */
+changes: Array<string>, };
+
+export type LeverSetting = { 
+/**
+ * `max_split_size_mb:512`, or `the defaults`.
+ */
+setting: string, 
+/**
+ * What PyTorch must have without and with expandable segments; null where they are not
+ * supported.
+ */
+needs: Array<Quantity | null>, };
 
 export type MemoryBar = { 
 /**
@@ -3261,6 +3313,10 @@ event: number | null,
  * The moment in words: `at the peak, #3,737`.
  */
 moment: string, 
+/**
+ * The bytes of the whole scale.
+ */
+whole: number, 
 /**
  * The parts from left to right, without gaps.
  */
@@ -3330,64 +3386,6 @@ bytes: Quantity,
  * The words: `5.51 GiB for PyTorch`.
  */
 label: string, };
-
-export type FindingChart = { 
-/**
- * What it shows: `live bytes after each step`.
- */
-title: string, 
-/**
- * Its numbers in words.
- */
-text: string, 
-/**
- * The shapes in the order in which they are drawn.
- */
-shapes: Array<ChartShape>, 
-/**
- * The labels above the shapes.
- */
-labels: Array<ChartLabel>, };
-
-export type ChartShape = { 
-/**
- * What it stands for, which gives its color.
- */
-kind: ShapeKind, 
-/**
- * The SVG path.
- */
-path: string, 
-/**
- * Its value as decimal digits; null if it has none.
- */
-value: string | null, };
-
-export type ShapeKind = "axis" | "value" | "marked" | "line" | "reserved" | "request" | "request-hatch" | "limit" | "used" | "other" | "free" | "hatch" | "forward" | "backward" | "optimizer";
-
-export type ChartLabel = { 
-/**
- * The words.
- */
-text: string, 
-/**
- * The anchor on the base line.
- */
-x: number, 
-/**
- * The base line.
- */
-y: number, 
-/**
- * The part of the text at `x`.
- */
-anchor: Anchor, 
-/**
- * Whether it is more than the name of an axis.
- */
-strong: boolean, };
-
-export type Anchor = "start" | "middle" | "end";
 
 export type FindingGroup = { 
 /**
@@ -5425,77 +5423,6 @@ value: string,
  */
 text: string, };
 
-export type WhatIfCard = { 
-/**
- * How well the model reproduces the recording, in words; empty without a model.
- */
-calibration: string, 
-/**
- * Why there is no prediction; null if there are predictions.
- */
-declined: string | null, 
-/**
- * `expandable_segments` of the recording.
- */
-expandableSegments: boolean, 
-/**
- * `max_split_size_mb` of the recording in words: `128.00 MiB`, `no limit`.
- */
-maxSplitSize: string, 
-/**
- * `roundup_power2_divisions` of the recording in words: `4`, `off`.
- */
-roundupPower2Divisions: string, 
-/**
- * The question after the edits.
- */
-question: QuestionRecord, };
-
-export type QuestionRecord = { 
-/**
- * The text; empty for the recording as it is.
- */
-text: string, 
-/**
- * The memory of the text. The usual scenarios do not follow settings and recipes.
- */
-shared: string, 
-/**
- * `expandable_segments`; null as recorded.
- */
-expandable_segments: boolean | null, 
-/**
- * `max_split_size_mb`, 0 for no limit; null as recorded.
- */
-max_split_size_mb: number | null, 
-/**
- * `roundup_power2_divisions`, 0 for none; null as recorded, and if it differs by size.
- */
-roundup_power2_divisions: number | null, 
-/**
- * The memory of the device as it was entered: `80GiB`, `H100`. Empty for the recording's.
- */
-device_memory: string, 
-/**
- * The changes of the program as they were entered, with commas between them.
- */
-apply: string, 
-/**
- * The item that is wrong; null if none is.
- */
-error: WrongItem | null, };
-
-export type Edit = { 
-/**
- * The item's name: `device_memory`, `batch`. `apply` stands for all changes of the program,
- * with commas between them.
- */
-item: string, 
-/**
- * The new value; null removes the item.
- */
-value: string | null, };
-
 export type WrongItem = { 
 /**
  * The item's name; `apply` for a change of the program.
@@ -5586,163 +5513,6 @@ parts: Array<ReservedPart>,
  */
 graphs: GraphsCard | null, };
 
-export type PlanCard = { 
-/**
- * The plan; null where there are no predictions.
- */
-record: PlanRecord | null, 
-/**
- * The plan in a sentence; empty without one.
- */
-text: string, 
-/**
- * The largest batch without a change, in words; empty if it is not known.
- */
-batch: string, 
-/**
- * The same with each set of changes.
- */
-batches: Array<string>, };
-
-export type UsualScenarios = { 
-/**
- * What the reserved peak was used for; empty if it is not known.
- */
-sentence: string, 
-/**
- * The scenarios of `vramscope what-if`, in its order.
- */
-rows: Array<ScenarioRow>, };
-
-export type ScenarioRow = { 
-/**
- * The numbers.
- */
-record: ScenarioRecord, 
-/**
- * Their words.
- */
-view: ScenarioView, };
-
-export type ScenarioRecord = { 
-/**
- * What differs from the recording, in words.
- */
-change: string, 
-/**
- * The changes of the program, as they were asked for: `checkpoint:all`, `batch:0.5`.
- */
-recipes: Array<string>, 
-/**
- * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
- */
-conf: string, 
-/**
- * The settings of the allocator for devices.
- */
-settings: SettingsRecord, 
-/**
- * The settings of the allocator for pinned host memory; absent on other devices.
- */
-pinned?: PinnedSettingsRecord | null, 
-/**
- * The memory of the device, if it was given.
- */
-device_memory: Bytes | null, 
-/**
- * What PyTorch can have on the device; null if nothing shows a limit.
- */
-pytorch_memory: Bytes | null, 
-/**
- * The peak of `reserved_bytes`; when memory runs out, until then.
- */
-reserved_peak: Bytes, 
-/**
- * The event after which most was reserved, from 0; -1 is the state before the window. Null for
- * a changed program, which has other events.
- */
-reserved_peak_event: PeakEvent | null, 
-/**
- * The peak of `active_bytes`.
- */
-active_peak: Bytes, 
-/**
- * The same less and plus the measured error.
- */
-active_range: [Bytes, Bytes], 
-/**
- * The lowest and highest reserved peak over three orders of addresses.
- */
-reserved_range: [Bytes, Bytes], 
-/**
- * How often all free memory was returned.
- */
-flushes: Flushes, 
-/**
- * The events whose request fails, from 0.
- */
-ooms: Array<EventIndex>, 
-/**
- * Whether no request fails; null where it is too close to tell or not known.
- */
-fits: boolean | null, 
-/**
- * The same with its margin; null without a limit, and where no program is changed.
- */
-outcome: Outcome | null, 
-/**
- * Where the peak lies, or where the request is that fails; null where no program is changed.
- */
-limited_by: PlaceRecord | null, 
-/**
- * How the step that failed was completed; null where no program is changed.
- */
-rest: Rest | null, 
-/**
- * The part of the run that was replayed; null without a prediction.
- */
-covers: Covers | null, 
-/**
- * What each change found: these are its assumptions.
- */
-found: Array<string>, 
-/**
- * The changes as edits of the program; empty for what was not asked for, and without a
- * prediction.
- */
-edits: Array<EditRecord>, 
-/**
- * Why there is no prediction: the fact that a change lacks. Null with one.
- */
-declined: string | null, 
-/**
- * The first event whose request failed in the recording, from 0; null if none did.
- */
-recorded_oom_event: EventIndex | null, 
-/**
- * The bytes that are missing; null if nothing shows a limit.
- */
-short_by: Bytes | null, 
-/**
- * The memory that PyTorch must have for the run to go through; null if it was not searched, as
- * for most of the usual settings.
- */
-least_device_memory: Bytes | null, 
-/**
- * `simulated`, `recipe` (a changed program), or `estimate`.
- */
-basis: SimulatedBasis, 
-/**
- * Active bytes in the course of the changed run: the highest of each of at most 128 equal
- * parts of its calls. Empty unless the change was asked for.
- */
-curve?: Array<Bytes>, 
-/**
- * The error that was measured for such changes of a program, in percent of active bytes; null
- * for others.
- */
-error_percent: number | null, };
-
 export type StepPhase = "forward" | "backward" | "optimizer" | "generation" | "evaluation" | "other";
 
 export type EditRecord = { 
@@ -5763,77 +5533,11 @@ what: string,
  */
 snippet: string, };
 
-export type PlaceRecord = { 
-/**
- * The phase: `forward`, `backward`, `optimizer`, `evaluation`.
- */
-phase: StepPhase, 
-/**
- * The step, from 0.
- */
-step: number, };
-
-export type Rest = "whole" | "repeated" | "optimizer" | "backward" | "forward" | "evaluation" | "like" | "unknown";
-
-export type SettingsRecord = { 
-/**
- * `expandable_segments`.
- */
-expandable_segments: boolean, 
-/**
- * `max_split_size_mb` in bytes; null without a limit.
- */
-max_split_size: Bytes | null, 
-/**
- * `roundup_power2_divisions` by interval, from 1 MiB on.
- */
-roundup_power2_divisions: number[], 
-/**
- * `large_segment_size_mb` in bytes.
- */
-large_segment_size: Bytes, 
-/**
- * `garbage_collection_threshold`; 0 means off.
- */
-garbage_collection_threshold: number, };
-
-export type PinnedSettingsRecord = { 
-/**
- * `pinned_max_round_threshold_mb` in bytes: larger requests are not rounded up to a power of
- * two. Null without a limit.
- */
-max_round_threshold: Bytes | null, 
-/**
- * `pinned_max_cached_size_mb` in bytes: larger blocks are not kept. Null without a limit.
- */
-max_cached_size: Bytes | null, };
-
 export type Change = Quantity;
-
-export type Flushes = Quantity;
 
 export type Count = Quantity;
 
 export type CountChange = Quantity;
-
-export type ScenarioView = { 
-/**
- * The reserved peak, with its range where the order of addresses decides.
- */
-peakText: string, 
-/**
- * The change of the reserved peak; null when memory runs out, because the peak is only that
- * until then.
- */
-difference: Change | null, 
-/**
- * Whether it fits, in a few words.
- */
-outcome: string, 
-/**
- * How the numbers were obtained: `simulated`, or `recipe ±5 %`.
- */
-basis: string, };
 
 export type ScenarioCard = { 
 /**
@@ -5841,15 +5545,28 @@ export type ScenarioCard = {
  */
 error: WrongItem | null, 
 /**
- * The scenario; null with an error, and where there are no predictions.
+ * What differs from the recording, in words; empty without a prediction.
  */
-scenario: ScenarioRow | null, 
+change: string, 
 /**
- * The scenario in a sentence.
+ * What PyTorch must have; null without a prediction.
+ */
+needs: Quantity | null, 
+/**
+ * Whether the run goes through; null without a limit.
+ */
+outcome: Outcome | null, 
+/**
+ * The outcome in words: `fits, 2.19 GiB to spare`, or why there is no prediction.
  */
 verdict: string, 
 /**
- * The most bytes of the curve, for the height of the plot.
+ * How the number was obtained: `replayed ±6 %`.
+ */
+basis: string, 
+/**
+ * The most bytes of the curve, for the height of the plot; 0 for a changed program, which has
+ * none.
  */
 top: number, };
 
@@ -6685,6 +6402,3 @@ blocks: CountChange,
  * `only in A`, `only in B` or `other lines`; empty for equal frames.
  */
 note: string, };
-
-/** Changes of the program that are worth a try. */
-export const USUAL_CHANGES = ["accumulate:2", "checkpoint:all", "chunked_loss:8", "optimizer:8bit", "batch:0.5", "offload_activations"] as const;

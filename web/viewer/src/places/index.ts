@@ -1,4 +1,4 @@
-// The seven places of the page, each with its key, its views and what it needs. Navigation, keys,
+// The six places of the page, each with its key, its views and what it needs. Navigation, keys,
 // palette and links read this list.
 
 /** What an open run must have for a place to be there. */
@@ -19,8 +19,9 @@ export const PLACES = {
   summary: {
     title: "Summary",
     need: "file",
-    answers: "what is wrong, why, what fits",
-    words: "findings verdict diagnose overview oom leak settings recording",
+    answers: "what is so, what to change, does it fit",
+    words:
+      "findings verdict diagnose overview oom leak settings recording what if simulate gpu batch checkpointing plan expandable_segments",
     views: { summary: "Summary" },
   },
   timeline: {
@@ -49,13 +50,6 @@ export const PLACES = {
     answers: "why reserved exceeds what is in use",
     words: "segments map pools streams fragmentation reserved cached",
     views: { map: "At the cursor", segments: "Over time" },
-  },
-  "what-if": {
-    title: "What if",
-    need: "device",
-    answers: "does it fit, what to change",
-    words: "simulate settings gpu batch checkpointing recipes plan expandable_segments",
-    views: { "what-if": "What if" },
   },
   ranks: {
     title: "Ranks",

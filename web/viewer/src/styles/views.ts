@@ -12,7 +12,6 @@ import folded from "../places/timeline/folded.css.js";
 import peak from "../places/timeline/peak.css.js";
 import pinned from "../places/timeline/pinned.css.js";
 import plotHead from "../places/timeline/plot-head.css.js";
-import whatIf from "../places/what-if/what-if.css.js";
 import findings from "./findings.css.js";
 import groups from "./groups.css.js";
 import lists from "./lists.css.js";
@@ -27,7 +26,6 @@ export const style = [
   findings,
   groups,
   compare,
-  whatIf,
   map,
   modules,
   folded,

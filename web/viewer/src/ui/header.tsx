@@ -1,4 +1,4 @@
-// The bar at the top: the run's title with the rank and device in focus, search, GPU, and tools.
+// The bar at the top: the run's title with the rank and device in focus, search, and tools.
 
 import { effect, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -45,7 +45,6 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
         </>
       )}
       <div class="tools">
-        {run && views && !isEmpty && <views.ui.Gpu />}
         {run && views && <views.ui.Share />}
         {run && !embedded && !opening.readonly.value && <OpenMenu opening={opening} />}
         {!embedded && (

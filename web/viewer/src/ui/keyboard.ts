@@ -17,7 +17,7 @@ function nameOf(event: KeyboardEvent): string {
 
 const takesText = (target: EventTarget | undefined) =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || target.matches("input, textarea, select"));
+  (target.isContentEditable || target.matches("input:not([type=checkbox]), textarea, select"));
 
 const pressesButtons = (target: EventTarget | undefined) =>
   target instanceof HTMLElement && target.matches("button, summary, a, [role=option]");

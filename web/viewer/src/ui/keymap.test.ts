@@ -57,7 +57,7 @@ test("digits open the places in their order, and letters two views", () => {
 
 test("digits of places of several files do nothing with one", () => {
   fake.runs.rows.value = fake.rows.slice(0, 1);
-  press("6", "7");
+  press("5", "6");
   expect(fake.navigation.place.value).toBe("timeline");
 });
 

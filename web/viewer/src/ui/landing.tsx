@@ -1,11 +1,10 @@
 // The landing page: what the viewer does, and the ways to open files.
 
-import { useEffect, useState } from "preact/hooks";
-import { copyText } from "../host/clipboard.js";
 import type { View } from "../places/index.js";
 import type { Uses } from "../stores.js";
 import { VERSION } from "../version.js";
 import type { Opening } from "./app.js";
+import { CopyButton } from "./copy-button.js";
 import { Explain } from "./explain.js";
 import { Icon } from "./icons.js";
 import { LandingPicture } from "./landing-picture.js";
@@ -128,33 +127,12 @@ export function Landing({ runs, address, opening }: LandingProperties) {
           <pre>
             <code>{RECORD}</code>
           </pre>
-          <CopyCode text={RECORD} />
+          <CopyButton text={RECORD} name="Copy" label="Copy the code" testid="copy-code" />
         </div>
       </div>
       <p class="landing-version dim" data-testid="version">
         vramscope {VERSION}
       </p>
     </section>
-  );
-}
-
-function CopyCode({ text }: { text: string }) {
-  const [copied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!copied) return;
-    const waiting = setTimeout(() => setCopied(false), 1500);
-    return () => clearTimeout(waiting);
-  }, [copied]);
-  return (
-    <button
-      type="button"
-      class="button plain"
-      aria-label="Copy the code"
-      title="Copy the code"
-      data-testid="copy-code"
-      onClick={() => void copyText(text).then(setCopied)}
-    >
-      {copied ? "Copied" : "Copy"}
-    </button>
   );
 }

@@ -10,7 +10,6 @@ const ICONS: Readonly<Record<PlaceId, IconName>> = {
   timeline: "timeline",
   code: "code",
   allocator: "allocator",
-  "what-if": "sliders",
   ranks: "ranks",
   compare: "compare",
 };

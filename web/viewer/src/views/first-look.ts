@@ -1,5 +1,5 @@
-// The first look at a run: a finding opens the Summary, and so does a file without a timeline;
-// several files open with their table. What a link says and what the user does meanwhile win.
+// The first look at a run: a single file opens with its summary, and so do several with a finding;
+// other files open with their table. What a link says and what the user does meanwhile win.
 
 import { effect, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
@@ -47,14 +47,13 @@ export class FirstLook {
     if (!isChosen && !isKnown) return;
     const worst = overview?.worst ?? null;
     const row = worst === null ? null : ranks.rowOf(worst)?.row;
-    const isEmpty = cards > 0 && selection.trace.value?.device?.note !== null;
     untracked(() => {
       // Looks once.
       loader.opened.value = null;
       navigation.settled.value = true;
       if (isChosen) return;
       if (row && !selection.isFocused(row)) selection.look(row);
-      if ((overview?.notable ?? 0) > 0 || (files.length === 1 && isEmpty))
+      if ((overview?.notable ?? 0) > 0 || (files.length === 1 && cards > 0))
         navigation.show("summary");
     });
   }

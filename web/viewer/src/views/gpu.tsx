@@ -1,5 +1,4 @@
-// The field for the GPU: its memory is the line over the timeline, and the limit of What if and of
-// the fixes.
+// The field for the GPU: its memory is the limit of the levers, and the line over the timeline.
 
 import { useEffect, useId, useState } from "preact/hooks";
 import { Icon } from "../ui/icons.js";
@@ -13,8 +12,7 @@ export function Gpu({
 }: ViewUses<"runs" | "viewSelection" | "queries">) {
   const { capacity } = viewSelection;
   const [names, setNames] = useState<readonly string[]>([]);
-  /** What was typed last, what it means or lacks, and the bytes that were set then. */
-  const [typed, setTyped] = useState({ text: "", said: "", isBad: false, at: capacity.peek() });
+  const typed = viewSelection.gpu.value;
   const list = useId();
   useEffect(() => {
     void runs.coordinator.gpu("").then((known) => setNames(known.names));
@@ -30,12 +28,17 @@ export function Gpu({
   const explained =
     known && bytes === null
       ? `${known.text} is the recorded limit. Another: a GPU, or an amount in GiB`
-      : "The limit of timeline, fixes and What if: a GPU, or an amount in GiB";
+      : "The limit of the changes and of the timeline: a GPU, or an amount in GiB";
   const change = async (text: string) => {
     const read = text.trim() === "" ? null : await runs.coordinator.gpu(text);
     const isBad = read !== null && read.bytes === null;
     if (!isBad) capacity.value = read?.bytes ?? null;
-    setTyped({ text: text.trim(), said: read?.text ?? "", isBad, at: capacity.peek() });
+    viewSelection.gpu.value = {
+      text: text.trim(),
+      said: read?.text ?? "",
+      isBad,
+      at: capacity.peek(),
+    };
   };
   return (
     <label class="field gpu" data-testid="gpu" title={typed.said || explained}>
@@ -49,6 +52,9 @@ export function Gpu({
         value={shown}
         onChange={(event) => void change(event.currentTarget.value)}
       />
+      {isOwn && !isBad && bytes !== null && (
+        <span class="dim">{Math.round((bytes / GIB) * 10) / 10} GiB for PyTorch</span>
+      )}
       <datalist id={list}>
         {names.map((name) => (
           <option key={name} value={name} />

@@ -10,7 +10,7 @@ import { savePicture } from "./picture.js";
 type PictureButtonsProperties = Uses<"selection" | "appearance"> & {
   plot: CanvasPlot<unknown> | null;
   name: string;
-  /** The question of "What if" whose line is over the plot. */
+  /** The question of chosen changes whose line is over the plot. */
   simulated?: string | null;
 };
 

@@ -32,7 +32,7 @@ async function pixels(svg: Blob): Promise<Blob> {
   }
 }
 
-/** Saves the visible part of a plot, with the line that answers a question of "What if". */
+/** Saves the visible part of a plot, with the line that answers the question of chosen changes. */
 export async function savePicture(
   { selection, appearance }: Uses<"selection" | "appearance">,
   form: "svg" | "png",

@@ -94,11 +94,7 @@ export class Queries {
     );
     this.summary = computed(() => simulated.value.value ?? first.value.value);
     this.findings = computed(() => {
-      const { record, view } = this.summary.value ?? {};
-      const told = (view?.findings ?? []).flatMap(({ id, view: shown }) => {
-        const found = record?.findings.find((each) => each.id === id);
-        return found ? [{ record: found, view: shown }] : [];
-      });
+      const told = this.summary.value?.view.findings ?? [];
       const trace = selection.trace.value;
       const own = trace?.file.ownCards.value?.[trace.partIndex]?.findings ?? [];
       const isOther = (row: FindingRow) =>

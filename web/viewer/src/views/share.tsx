@@ -19,15 +19,15 @@ export interface ShareWay {
   run: () => void;
 }
 
-export function waysToShare(stores: Stores & ViewUses<"whatIfs">): ShareWay[] {
-  const { selection, viewSelection, plots, host, navigation, whatIfs } = stores;
+export function waysToShare(stores: Stores & ViewUses<"levers">): ShareWay[] {
+  const { selection, viewSelection, plots, host, navigation, levers } = stores;
   const flame = () => {
     const { weight } = viewSelection.flame.peek();
     return { weight, event: viewSelection.cursor.peek() ?? -1 };
   };
   const convert = (format: () => ExportFormat, suffix: string) => () =>
     void saveConverted(selection, format(), suffix);
-  const isSimulated = Boolean(whatIfs.curve.value.peek()?.path);
+  const isSimulated = Boolean(levers.curve.value.peek()?.path);
   const question = isSimulated ? viewSelection.scenario.peek() : null;
   const picture = (form: "png" | "svg") => () =>
     void savePicture(stores, form, plots.timeline.peek(), "timeline", question);
@@ -83,7 +83,7 @@ async function copyMarkdown({ selection, status }: Stores): Promise<void> {
   status.announce(done ? "Copied" : CLIPBOARD_DENIED);
 }
 
-export function Share(stores: Stores & ViewUses<"whatIfs">) {
+export function Share(stores: Stores & ViewUses<"levers">) {
   return (
     <Menu
       text={

@@ -61,6 +61,15 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       },
       view("c", "source", "Code by file and line"),
       {
+        keys: ["u"],
+        shown: ["U"],
+        text: "All changes and allocator settings (again: the summary)",
+        press: ({ viewSelection: { leversUnfolded }, navigation }) => {
+          leversUnfolded.value = navigation.place.peek() !== "summary" || !leversUnfolded.peek();
+          navigation.open("summary");
+        },
+      },
+      {
         keys: ["q"],
         shown: ["Q"],
         text: "Open or close the lists below the timeline",

@@ -26,11 +26,9 @@ import { Peak } from "../places/timeline/peak.js";
 import { CloseMark, PinMark, PinnedLanes } from "../places/timeline/pinned-lanes.js";
 import { PlotHead } from "../places/timeline/plot-head.js";
 import { TimelineTools } from "../places/timeline/tools.js";
-import { WhatIf } from "../places/what-if/what-if.js";
 import type { Stores } from "../stores.js";
 import { Card } from "./card.js";
 import { Found } from "./found.js";
-import { Gpu } from "./gpu.js";
 import { Group } from "./group.js";
 import { Help } from "./help.js";
 import { Palette } from "./palette.js";
@@ -75,7 +73,6 @@ export function bindUi(all: All) {
     ab: bind(Ab, all),
     blocks: bind(Blocks, all),
     events: bind(Events, all),
-    "what-if": bind(WhatIf, all),
   };
   return {
     views,
@@ -88,7 +85,6 @@ export function bindUi(all: All) {
     Group: bind(Group, all),
     Found: bind(Found, all),
     Help: bind(Help, all),
-    Gpu: bind(Gpu, all),
     Share: bind(Share, all),
     Palette: bind(Palette, all),
     ReportDialog: bind(ReportDialog, all),

@@ -5,12 +5,12 @@ import { effect, untracked } from "@preact/signals";
 import { Sources } from "../places/code/sources.js";
 import { Comparing } from "../places/compare/comparing.js";
 import { Ranks } from "../places/ranks/ranks.js";
+import { Levers } from "../places/summary/levers.js";
 import { BlockNames } from "../places/timeline/block-names.js";
 import { capacityOf, marksTop } from "../places/timeline/limits.js";
 import { shadedOf } from "../places/timeline/phase-items.js";
 import { Pins } from "../places/timeline/pins.js";
 import { Player } from "../places/timeline/player.js";
-import { WhatIfs } from "../places/what-if/what-ifs.js";
 import type { Stores } from "../stores.js";
 import { sheetOf } from "../styles/sheets.js";
 import { style } from "../styles/views.js";
@@ -42,8 +42,8 @@ export interface ViewStores {
   readonly pins: Pins;
   /** Labels in large blocks of the timeline. */
   readonly names: BlockNames;
-  /** Questions to the model of the allocator, and its answers. */
-  readonly whatIfs: WhatIfs;
+  /** What can be changed, and what is chosen of it. */
+  readonly levers: Levers;
   /** The text of source files. */
   readonly sources: Sources;
 }
@@ -74,9 +74,9 @@ export class Workspace {
     const pins = new Pins(stores);
     const player = new Player((by) => void steps.step(by));
     const names = new BlockNames(stores);
-    const whatIfs = new WhatIfs({ ...stores, queries });
+    const levers = new Levers({ ...stores, queries });
     const sources = new Sources(stores);
-    const shown = { queries, ranks, comparing, cards, groups, names, whatIfs, sources };
+    const shown = { queries, ranks, comparing, cards, groups, names, levers, sources };
     this.stores = { ...shown, steps, history, player, pins };
     this.ui = bindUi({ ...stores, ...this.stores });
     // A link may have marked a range before the views were loaded.
@@ -91,7 +91,7 @@ export class Workspace {
           capacity: capacityOf(viewSelection.capacity.value, queries.limit.value.value),
           marksTop: marksTop(viewSelection.capacity.value, queries.limit.value.value),
           fromBaseline: viewSelection.fromBaseline.value,
-          simulatedTop: whatIfs.top.value,
+          simulatedTop: levers.top.value,
         }),
       ),
       effect(() => {
@@ -103,7 +103,7 @@ export class Workspace {
         if (state) untracked(() => status.announce(state.spoken));
       }),
       () => player.stop(),
-      ...[firstLook, ranks, queries, cards, groups, comparing, history, names, whatIfs, pins].map(
+      ...[firstLook, ranks, queries, cards, groups, comparing, history, names, levers, pins].map(
         (owner) => () => owner.destroy(),
       ),
       () => sources.destroy(),

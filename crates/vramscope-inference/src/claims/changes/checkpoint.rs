@@ -22,6 +22,7 @@ pub(super) const PLAIN: Change = Change {
     snippet: include_str!("snippets/checkpoint.py"),
     snippet_of_transformers: Some(include_str!("snippets/checkpoint_transformers.py")),
     called: |_, Applied { found, of, .. }| match found {
+        0 => "Checkpoint all blocks".to_owned(),
         _ if found == of => format!("Checkpoint all {of} blocks"),
         _ => format!("Checkpoint {found} of the {of} blocks"),
     },

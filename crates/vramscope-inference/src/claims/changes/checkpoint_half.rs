@@ -14,5 +14,9 @@ pub(super) static HALF: Change = Change {
         _ => Compared::Same,
     },
     snippet: include_str!("snippets/checkpoint_half.py"),
+    called: |value, applied| match applied.found {
+        0 => "Checkpoint every other block".to_owned(),
+        _ => (checkpoint::PLAIN.called)(value, applied),
+    },
     ..checkpoint::PLAIN
 };

@@ -3,9 +3,9 @@
 use super::{
     BlockPage, BlockRun, CategoryRow, CodePage, CounterLine, EventPage, FileCard, FlameBox,
     FlameInfo, FlameNode, FoldedSteps, GroupCard, GroupLabel, HolderTable, Legend, Limit, MapInfo,
-    Minimap, ModulePage, Moments, NextBlock, Phases, PinnedLine, PlanCard, ReservedUse, Sandwich,
+    Minimap, ModulePage, Moments, NextBlock, Phases, PinnedLine, ReservedUse, Sandwich,
     ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve, SourcePage,
-    Tracks, UsualScenarios, WhatIfCard,
+    Tracks,
 };
 use crate::messages::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,12 @@ pub enum Answer {
     /// The answer to `Summary` and `SimulatedSummary`.
     #[serde(skip_deserializing)]
     Summary(Box<super::Summary>),
+    /// The answer to `SummaryPlot`.
+    SummaryPlot(Box<super::SummaryPlot>),
+    /// The answer to `Levers`.
+    Levers(Box<super::Levers>),
+    /// The answer to `LeverSettings`.
+    LeverSettings(Vec<super::LeverSetting>),
     /// The answer to `Minimap`.
     Minimap(Minimap),
     /// The answer to `Phases`.
@@ -112,14 +118,8 @@ pub enum Answer {
     Sandwich(Option<Box<Sandwich>>),
     /// The answer to `Settings`.
     Settings(SettingsCard),
-    /// The answer to `WhatIf`.
-    WhatIf(Box<WhatIfCard>),
-    /// The answer to `UsualScenarios`.
-    UsualScenarios(UsualScenarios),
     /// The answer to `Reserved`; null where the model does not reproduce the recording.
     Reserved(Option<Box<ReservedUse>>),
-    /// The answer to `Plan`.
-    Plan(Box<PlanCard>),
     /// The answer to `Scenario`.
     Scenario(Box<ScenarioCard>),
     /// The answer to `SimulatedCurve`.
@@ -152,8 +152,6 @@ pub struct FindingView {
     pub place: String,
     /// The terms of a search that finds the blocks of the finding; empty if none does.
     pub terms: Vec<String>,
-    /// The proof; null where there is nothing to draw.
-    pub chart: Option<FindingChart>,
     /// The frames of its largest call stack that are the program's, innermost first. Only the
     /// innermost ones.
     pub frames: Vec<FrameRow>,
@@ -162,104 +160,6 @@ pub struct FindingView {
     /// The reference of a block that shows the finding; null if there is none.
     pub reference: Option<String>,
 }
-
-/// The proof of a finding as a small picture, in a box of [`CHART`], y down.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct FindingChart {
-    /// What it shows: `live bytes after each step`.
-    pub title: String,
-    /// Its numbers in words.
-    pub text: String,
-    /// The shapes in the order in which they are drawn.
-    pub shapes: Vec<ChartShape>,
-    /// The labels above the shapes.
-    pub labels: Vec<ChartLabel>,
-}
-
-/// A shape of a [`FindingChart`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ChartShape {
-    /// What it stands for, which gives its color.
-    pub kind: ShapeKind,
-    /// The SVG path.
-    pub path: String,
-    /// Its value as decimal digits; null if it has none.
-    pub value: Option<String>,
-}
-
-/// The meaning of a shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "kebab-case")]
-pub enum ShapeKind {
-    /// The base line.
-    Axis,
-    /// A value, or `requested_bytes`.
-    Value,
-    /// A value that shows the finding.
-    Marked,
-    /// The value that others are compared with, or a moment.
-    Line,
-    /// `reserved_bytes`.
-    Reserved,
-    /// The request that failed.
-    Request,
-    /// The lines across it.
-    RequestHatch,
-    /// The memory that PyTorch can have.
-    Limit,
-    /// A part that is in use.
-    Used,
-    /// A further part.
-    Other,
-    /// A part that is free.
-    Free,
-    /// The lines across free parts.
-    Hatch,
-    /// A forward pass behind the lives of blocks.
-    Forward,
-    /// A backward pass.
-    Backward,
-    /// The end of a step.
-    Optimizer,
-}
-
-/// A label of a [`FindingChart`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ChartLabel {
-    /// The words.
-    pub text: String,
-    /// The anchor on the base line.
-    pub x: u32,
-    /// The base line.
-    pub y: u32,
-    /// The part of the text at `x`.
-    pub anchor: Anchor,
-    /// Whether it is more than the name of an axis.
-    pub strong: bool,
-}
-
-/// The part of a text that is at its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub enum Anchor {
-    /// Its left end.
-    Start,
-    /// Its middle.
-    Middle,
-    /// Its right end.
-    End,
-}
-
-/// Width and height of the box of a [`FindingChart`].
-pub const CHART: [u32; 2] = [340, 112];
 
 /// The state after an event.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -58,6 +58,9 @@ specs! {
     Card:           Long,  queues,   [Carving, Categories, Findings];
     Summary:        Long,  queues,   [Carving, Categories, Steps, Findings];
     SimulatedSummary: Long, queues,  [Carving, Categories, Steps, Simulated, WhatIf];
+    SummaryPlot:    Long,  queues,   [Carving, Categories, Steps, Findings];
+    Levers:         Long,  replaces, [Carving, Categories, Steps, Simulated, WhatIf];
+    LeverSettings:  Long,  replaces, [WhatIf];
     Minimap:        Long,  queues,   [Carving, Categories, Pools, Findings];
     Tracks:         Short, replaces, [];
     Phases:         Long,  replaces, [Categories, Steps];
@@ -109,10 +112,7 @@ specs! {
     Frame:          Short, queues,   [Categories];
     Side:           Long,  queues,   [Carving, Categories, Steps, Findings];
     Settings:       Long,  queues,   [Carving, Categories, Steps, Dims];
-    WhatIf:         Short, replaces, [WhatIf];
-    UsualScenarios: Long,  replaces, [WhatIf];
     Reserved:       Long,  replaces, [WhatIf];
-    Plan:           Long,  replaces, [WhatIf];
     Scenario:       Short, replaces, [WhatIf];
     SimulatedCurve: Short, replaces, [WhatIf];
     Picture:        Long,  queues,   [Carving, Pools];

@@ -1,54 +1,9 @@
-//! Predictions: what other settings, another device or a changed program would reserve.
+//! Predictions: what the run needs with changes together, and what reserved memory is used for.
 
+use crate::messages::Quantity;
 use serde::{Deserialize, Serialize};
-use vramscope_report::PlanRecord;
-use vramscope_report::what_if::{QuestionRecord, ScenarioRecord, WrongItem};
-use vramscope_units::{Bytes, Change, EventIndex};
-
-/// Whether there are predictions, and what they differ from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct WhatIfCard {
-    /// How well the model reproduces the recording, in words; empty without a model.
-    pub calibration: String,
-    /// Why there is no prediction; null if there are predictions.
-    pub declined: Option<String>,
-    /// `expandable_segments` of the recording.
-    pub expandable_segments: bool,
-    /// `max_split_size_mb` of the recording in words: `128.00 MiB`, `no limit`.
-    pub max_split_size: String,
-    /// `roundup_power2_divisions` of the recording in words: `4`, `off`.
-    pub roundup_power2_divisions: String,
-    /// The question after the edits.
-    pub question: QuestionRecord,
-}
-
-/// The usual scenarios; none if the question is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct UsualScenarios {
-    /// What the reserved peak was used for; empty if it is not known.
-    pub sentence: String,
-    /// The scenarios of `vramscope what-if`, in its order.
-    pub rows: Vec<ScenarioRow>,
-}
-
-/// The plan for a device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct PlanCard {
-    /// The plan; null where there are no predictions.
-    pub record: Option<PlanRecord>,
-    /// The plan in a sentence; empty without one.
-    pub text: String,
-    /// The largest batch without a change, in words; empty if it is not known.
-    pub batch: String,
-    /// The same with each set of changes.
-    pub batches: Vec<String>,
-}
+use vramscope_report::what_if::{Outcome, WrongItem};
+use vramscope_units::{Bytes, EventIndex};
 
 /// What the recorded reserved peak was used for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,44 +69,25 @@ pub struct ReservedPart {
     pub text: String,
 }
 
-/// A scenario with its words.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct ScenarioRow {
-    /// The numbers.
-    pub record: ScenarioRecord,
-    /// Their words.
-    pub view: ScenarioView,
-}
-
-/// The words of a scenario.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ScenarioView {
-    /// The reserved peak, with its range where the order of addresses decides.
-    pub peak_text: String,
-    /// The change of the reserved peak; null when memory runs out, because the peak is only that
-    /// until then.
-    pub difference: Option<Change>,
-    /// Whether it fits, in a few words.
-    pub outcome: String,
-    /// How the numbers were obtained: `simulated`, or `recipe ±5 %`.
-    pub basis: String,
-}
-
-/// The answer to a scenario that a user put together.
+/// The answer to `Scenario`: the run with changes together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ScenarioCard {
     /// The item of the question that is wrong; null if none is.
     pub error: Option<WrongItem>,
-    /// The scenario; null with an error, and where there are no predictions.
-    pub scenario: Option<ScenarioRow>,
-    /// The scenario in a sentence.
+    /// What differs from the recording, in words; empty without a prediction.
+    pub change: String,
+    /// What PyTorch must have; null without a prediction.
+    pub needs: Option<Quantity>,
+    /// Whether the run goes through; null without a limit.
+    pub outcome: Option<Outcome>,
+    /// The outcome in words: `fits, 2.19 GiB to spare`, or why there is no prediction.
     pub verdict: String,
-    /// The most bytes of the curve, for the height of the plot.
+    /// How the number was obtained: `replayed ±6 %`.
+    pub basis: String,
+    /// The most bytes of the curve, for the height of the plot; 0 for a changed program, which has
+    /// none.
     pub top: f64,
 }
 

@@ -31,7 +31,9 @@ pub(super) async fn draw(
     let answered = AnsweredScenario::new(at, question, budget).await;
     let columns = sheet.width as u32 * COLUMNS_PER_PIXEL;
     let (first, tops) = answered.tops(at, axis, sheet.x, columns);
-    let Some(row) = answered.card.scenario.filter(|_| !tops.is_empty()) else { return };
+    if answered.card.needs.is_none() || tops.is_empty() {
+        return;
+    }
     let [line, ground, text] = [surfaces.simulated, surfaces.ground, surfaces.mark].map(super::css);
     let [low, high] = sheet.y;
     let mut path = String::new();
@@ -56,7 +58,7 @@ pub(super) async fn draw(
          class=\"simulated\" fill=\"none\" stroke=\"{line}\" stroke-width=\"2\" \
          stroke-linejoin=\"round\" d=\"{path}H{end:.1}\"/></svg>"
     ));
-    let label = match row.record.change.as_str() {
+    let label = match answered.card.change.as_str() {
         "" => "reserved, simulated".to_owned(),
         change => format!("reserved, simulated: {change}"),
     };

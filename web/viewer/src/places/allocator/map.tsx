@@ -127,7 +127,7 @@ export function SegmentMap({
   const changed = isChange ? owners.queries.changes.value.value : null;
   return (
     <div class="segments map">
-      <Reserved selection={selection} navigation={navigation} steps={steps} />
+      <Reserved {...owners} selection={selection} navigation={navigation} steps={steps} />
       <div class="toolbar">
         <button
           type="button"

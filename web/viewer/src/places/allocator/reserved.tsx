@@ -6,18 +6,22 @@ import { resource } from "../../client/resource.js";
 import type { ViewUses } from "../../views/workspace.js";
 import { Graphs } from "./graphs.js";
 
-type ReservedProperties = ViewUses<"selection" | "navigation" | "steps">;
+type ReservedProperties = ViewUses<"selection" | "viewSelection" | "navigation" | "steps">;
 
-export function Reserved({ selection, navigation, steps }: ReservedProperties) {
+export function Reserved({ selection, viewSelection, navigation, steps }: ReservedProperties) {
   const use = useMemo(() => resource(selection, "reserved", () => ({ reserved: {} })), [selection]);
   useEffect(() => () => use.stop(), [use]);
   const card = use.value.value;
   if (card === null) return null;
+  const unfold = () => {
+    viewSelection.leversUnfolded.value = true;
+    navigation.open("summary");
+  };
   return (
     <section class="reserved" aria-label="Reserved memory" data-testid="reserved">
       <p class="reserved-text">
         {card.text}{" "}
-        <button type="button" class="link" onClick={() => navigation.open("what-if")}>
+        <button type="button" class="link" onClick={unfold}>
           Which setting helps
         </button>
       </p>

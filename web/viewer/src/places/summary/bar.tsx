@@ -7,7 +7,7 @@ import type { BarPart, MemoryBar } from "../../generated/protocol.js";
 import { rove } from "../../views/rove.js";
 import type { ViewUses } from "../../views/workspace.js";
 
-type BarUses = ViewUses<"groups" | "appearance">;
+type BarUses = ViewUses<"groups" | "appearance" | "viewSelection" | "levers">;
 
 /** The width of a letter of a label, and of its padding, in CSS pixels. */
 const LETTER = 6.7;
@@ -38,7 +38,8 @@ const percent = (share: number) => `${share * 100}%`;
 const MIN_SEEN = 1.5;
 
 export function Bar({ bar, ...owners }: BarUses & { bar: MemoryBar }) {
-  const { capacity, request, moment, reserved, ticks } = bar;
+  const { request, moment, reserved, ticks } = bar;
+  const limit = limitOf(bar, owners);
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -47,7 +48,8 @@ export function Bar({ bar, ...owners }: BarUses & { bar: MemoryBar }) {
     observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
-  const head = `${reserved.text} reserved ${moment}`;
+  // The plot has the event.
+  const head = `reserved ${moment.split(",")[0]}`;
   const asked = request ? `request ${request.bytes.text}` : "";
   // A request lies over what the driver has free.
   const parts = bar.parts.filter(({ name }) => request === null || name !== "device_free");
@@ -62,13 +64,13 @@ export function Bar({ bar, ...owners }: BarUses & { bar: MemoryBar }) {
       data-event={bar.event ?? undefined}
     >
       <p class="memory-head">
-        <span>{head}</span>
-        {capacity && (
+        <span title={`${reserved.text} reserved ${moment}`}>{head}</span>
+        {limit && (
           <span
             class="memory-limit-name"
-            style={{ "--at": percent(nameEnd(capacity.at, capacity.label, head, width)) }}
+            style={{ "--at": percent(nameEnd(limit.at, limit.label, head, width)) }}
           >
-            {capacity.label}
+            {limit.label}
           </span>
         )}
       </p>
@@ -84,19 +86,20 @@ export function Bar({ bar, ...owners }: BarUses & { bar: MemoryBar }) {
             style={{
               left: percent(request.from),
               width: percent(request.to - request.from),
-              "--limit": percent(limitWithin(request, capacity?.at ?? request.from)),
+              "--limit": percent(limitWithin(request, limit?.at ?? request.from)),
             }}
             title={request.title}
             data-part="request"
             data-value={request.bytes.raw}
           />
         )}
-        {capacity && (
+        {limit && (
           <span
             class="memory-capacity"
-            style={{ left: percent(capacity.at) }}
-            title={capacity.bytes.exact}
-            data-value={capacity.bytes.raw}
+            data-failed={request !== null}
+            style={{ left: percent(limit.at) }}
+            title={limit.title}
+            data-value={limit.raw}
           />
         )}
       </div>
@@ -130,11 +133,42 @@ export function Bar({ bar, ...owners }: BarUses & { bar: MemoryBar }) {
   );
 }
 
+/** A line across the bar. */
+interface LimitLine {
+  at: number;
+  label: string;
+  title: string;
+  raw: string;
+}
+
+/** The limit: of the chosen GPU, else of the file; else what the run needs, where it was replayed. */
+function limitOf(bar: MemoryBar, { viewSelection, levers }: BarUses): LimitLine | null {
+  const chosen = viewSelection.capacity.value;
+  if (chosen !== null) {
+    // A limit beyond the bar is no line on it: the table says that the run fits.
+    if (chosen > bar.whole) return null;
+    const title = `${chosen.toLocaleString("en")} bytes`;
+    return { at: chosen / bar.whole, label: "GPU limit for PyTorch", title, raw: String(chosen) };
+  }
+  if (bar.capacity) {
+    const { at, label, bytes } = bar.capacity;
+    return { at, label, title: bytes.exact, raw: bytes.raw };
+  }
+  const needs = levers.table.value.value?.now?.needs;
+  if (!needs || bar.request !== null || Number(needs.raw) > bar.whole) return null;
+  return {
+    at: Number(needs.raw) / bar.whole,
+    label: "needed",
+    title: `PyTorch must have ${needs.exact}`,
+    raw: needs.raw,
+  };
+}
+
 /** Where the limit is in a request, from 0 to 1. What lies beyond it does not fit. */
 const limitWithin = ({ from, to }: BarPart, limit: number) =>
   Math.min(1, Math.max(0, (limit - from) / (to - from)));
 
-function Swatch({ part: { name, color }, appearance }: BarUses & { part: BarPart }) {
+function Swatch({ part: { name, color }, appearance }: ViewUses<"appearance"> & { part: BarPart }) {
   const swatch = color === null ? undefined : appearance.swatch(color);
   return <span class="memory-swatch" data-part={name} style={{ "--part": swatch }} />;
 }

@@ -1,26 +1,21 @@
-// The first place: what `vramscope diagnose` says of the device in focus, from its record, with the
-// memory to scale, the changes that fit, and what is live at the peak.
+// The first place: what is so, what to change, and what holds the memory at that moment.
 
-import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { resource } from "../../client/resource.js";
-import type { FindingPlace, FindingRow, SummaryView } from "../../generated/protocol.js";
-import { Frame } from "../../ui/call-stack.js";
-import { Icon } from "../../ui/icons.js";
-import { type Size, Treemap } from "../../views/treemap.js";
 import type { ViewProperties } from "../../views/ui.js";
 import type { ViewUses } from "../../views/workspace.js";
 import { Bar } from "./bar.js";
-import { Also, NotChecked, Peaks, Proof, Ranks, Recording } from "./cards.js";
-import { Fixes } from "./fixes.js";
+import { Also, Facts, Ranks } from "./facts.js";
+import { LeverTable } from "./lever-table.js";
+import { Lines, Plot } from "./plot.js";
 import { SeverityIcon } from "./severity.js";
 import { isOfRun, isWithoutDevice, type Story, storyOf } from "./story.js";
+import { Unfolded } from "./unfolded.js";
 
 type SummaryUses = ViewUses<
   | "runs"
   | "selection"
   | "viewSelection"
-  | "filters"
   | "groups"
   | "navigation"
   | "appearance"
@@ -28,32 +23,34 @@ type SummaryUses = ViewUses<
   | "ranks"
   | "steps"
   | "sources"
-  | "workspace"
+  | "levers"
 >;
 
 export function Summary({ shown, ...owners }: SummaryUses & ViewProperties) {
-  const { selection, navigation, queries } = owners;
-  const state = useMemo(() => {
-    /** The size of the treemap in CSS pixels; null until it is measured. */
-    const size = signal<Size | null>(null);
-    const isShown = signal(false);
-    const lens = resource(selection, "peakLens", () => {
-      const box = size.value;
-      return box && isShown.value ? { peakLens: { peak: 0, ...box } } : null;
-    });
-    return { size, isShown, lens };
-  }, [selection]);
-  state.isShown.value = shown;
-  useEffect(() => () => state.lens.stop(), [state]);
+  const { selection, navigation, queries, levers, steps } = owners;
+  const plot = useMemo(
+    () => resource(selection, "summaryPlot", () => ({ summaryPlot: {} })),
+    [selection],
+  );
+  useEffect(() => () => plot.stop(), [plot]);
   const story = storyOf(owners);
-  const summary = isOfRun(owners) || isWithoutDevice(owners) ? null : queries.summary.value;
-  const settings = queries.settings.value.value;
-  const lens = state.lens.value.value;
-  const isBusy = story.headline === "" && !isOfRun(owners) && !isWithoutDevice(owners);
-  const hasHistory = selection.trace.value?.device?.note === null;
-  // The first is told by the headline, unless it is of low severity or of another rank.
-  const main = story.finding?.record.id;
-  const also = summary?.view.findings.filter(({ id }) => id !== main) ?? [];
+  const isAlone = isOfRun(owners) || isWithoutDevice(owners);
+  const summary = isAlone ? null : queries.summary.value;
+  const isBusy = story.headline === "" && !isAlone;
+  if (levers.isUnfolded.value && summary) {
+    return (
+      <div class="summary">
+        <Unfolded {...owners} story={story} />
+      </div>
+    );
+  }
+  const picture = plot.value.value;
+  const open = () => {
+    navigation.open("timeline");
+    const event = summary?.view.bar?.event ?? null;
+    if (story.finding) void steps.goToFinding(story.finding);
+    else if (event !== null) steps.goTo(event);
+  };
   return (
     <div class="summary">
       <div class="summary-grid">
@@ -61,60 +58,52 @@ export function Summary({ shown, ...owners }: SummaryUses & ViewProperties) {
         {summary?.view.bar && <Bar {...owners} bar={summary.view.bar} />}
         {summary && (
           <div class="summary-main">
-            {summary.view.fixes.length > 0 && <Fixes {...owners} view={summary.view} />}
-            <MoreChanges view={summary.view} />
-            <Treemap
+            <LeverTable
               {...owners}
-              lens={lens}
-              heading={hasHistory ? "Live at the peak" : "In use at the end"}
-              measured={(size) => measure(state.size, size)}
-              action={
-                <button type="button" class="link" onClick={() => navigation.open("source")}>
-                  Open in Code
-                </button>
-              }
+              main={{ id: story.finding?.record.id ?? null, remedy: summary.view.remedy }}
             />
+            <OtherFindings {...owners} story={story} />
+            <Ranks {...owners} cards={queries.cards.value ?? []} />
           </div>
         )}
-        <div class="summary-cards">
-          {story.finding && <Proof finding={story.finding} />}
-          <Ranks {...owners} cards={queries.cards.value ?? []} />
-          {summary && (
-            <>
-              <Also
-                {...owners}
-                said={also}
-                findings={queries.findings.value}
-                omitted={summary.view.omitted}
-              />
-              <Peaks {...owners} peaks={lens?.peaks ?? []} />
-              <NotChecked summary={summary} />
-              {settings && <Recording {...owners} settings={settings} model={summary.view.model} />}
-            </>
-          )}
-        </div>
+        {summary && (
+          <div class="summary-side">
+            {picture ? (
+              <>
+                <Plot {...owners} plot={picture} open={open} />
+                <Lines {...owners} plot={picture} />
+              </>
+            ) : (
+              <div class="side-wait" aria-busy="true" />
+            )}
+          </div>
+        )}
+        {!summary && !isWithoutDevice(owners) && (
+          <div class="summary-main">
+            <Ranks {...owners} cards={queries.cards.value ?? []} />
+          </div>
+        )}
+        {summary && <Facts {...owners} summary={summary} />}
       </div>
     </div>
   );
 }
 
-/** Replays take their time; their place is not empty meanwhile. */
-function MoreChanges({ view }: { view: SummaryView }) {
-  if (view.isSimulated || view.fixes.length > 0) return null;
-  return <p class="dim summary-wait">Replaying the run with changes</p>;
-}
-
-function measure(to: { value: Size | null; peek(): Size | null }, next: Size): void {
-  const now = to.peek();
-  if (now?.width !== next.width || now.height !== next.height) to.value = next;
+/** What neither the headline nor a row says. */
+function OtherFindings({ story, queries, levers, steps }: SummaryUses & { story: Story }) {
+  const view = queries.summary.value?.view;
+  if (!view) return null;
+  const rows = levers.table.value.value?.rows ?? [];
+  const cured = new Set(rows.map(({ cures }) => cures));
+  const main = story.finding?.record.id;
+  const others = view.findings.filter(({ record: { id } }) => id !== main && !cured.has(id));
+  return <Also findings={others} omitted={view.omitted} steps={steps} />;
 }
 
 type HeadProperties = SummaryUses & { story: Story; shown: boolean; isBusy: boolean };
 
 function Head({ story, shown, isBusy, ...owners }: HeadProperties) {
-  const { owner, headline, severity, lines, finding } = story;
-  const [first, ...rest] = lines;
-  const place = finding?.record.place ?? null;
+  const { severity, lines, finding, source } = story;
   return (
     <section
       class="summary-head"
@@ -125,98 +114,55 @@ function Head({ story, shown, isBusy, ...owners }: HeadProperties) {
       aria-label="Verdict"
       aria-busy={isBusy}
     >
-      {headline !== "" && (
+      {story.headline !== "" && (
         <h2>
-          <SeverityIcon severity={severity} />
-          <span data-headline>
-            {owner}
-            {headline}
-          </span>
+          {severity && <SeverityIcon severity={severity} />}
+          <Headline {...owners} story={story} />
         </h2>
       )}
-      <p class="summary-tools">
-        <ShowButton {...owners} story={story} />
-        {place && <PlaceButton {...owners} place={place} />}
-      </p>
-      {lines.length > 0 && (
-        <p class="summary-why">
-          <span>{first}</span> {rest.join(" ")}
-        </p>
-      )}
+      {lines.length > 0 && <p class="summary-why">{lines.join(" ")}</p>}
       {isWithoutDevice(owners) && (
         <p class="summary-why">
-          The file has no segment, no block and no event. Call{" "}
-          <code>torch.cuda.memory._record_memory_history()</code> in the process that allocates,
-          before the first tensor.
+          Call <code>torch.cuda.memory._record_memory_history()</code> in the process that
+          allocates, before the first tensor.
         </p>
       )}
-      {place?.source && (
+      {source && (
         <pre class="summary-source">
-          <span class="dim">{place.line}</span> {place.source}
+          <span class="dim">{source.line}</span> {source.text}
         </pre>
-      )}
-      {finding && (
-        <InFull {...owners} finding={finding} isTold={lines[0] === finding.record.text} />
       )}
     </section>
   );
 }
 
-type InFullProperties = ViewUses<"workspace"> & { finding: FindingRow; isTold: boolean };
-
-/** The whole text of a finding and the program's innermost frames, which the headline shortens. */
-function InFull({ finding, isTold, workspace }: InFullProperties) {
-  const { text } = finding.record;
-  const { frames } = finding.view;
-  if (isTold && frames.length === 0) return null;
+/** The headline; the line that it names opens in Code. */
+function Headline({ story, sources }: ViewUses<"sources"> & { story: Story }) {
+  const { owner, headline, place, finding } = story;
+  const title = finding?.record.text;
+  const at = place && place.site !== "" ? headline.indexOf(place.site) : -1;
+  if (!place || at < 0 || place.line === 0) {
+    return (
+      <span data-headline title={title}>
+        {owner}
+        {headline}
+      </span>
+    );
+  }
+  const end = at + place.site.length;
   return (
-    <details class="summary-full">
-      <summary>In full</summary>
-      {!isTold && <p data-testid="finding-text">{text}</p>}
-      {frames.length > 0 && (
-        <ol class="frames" aria-label="Call stack">
-          {frames.map((frame, index) => (
-            <Frame key={index} workspace={workspace} frame={frame} />
-          ))}
-        </ol>
-      )}
-    </details>
-  );
-}
-
-function ShowButton({
-  story,
-  queries,
-  steps,
-  navigation,
-  selection,
-}: SummaryUses & { story: Story }) {
-  const event = queries.summary.value?.view.bar?.event ?? null;
-  const { finding } = story;
-  const hasTime = selection.trace.value?.device?.note === null;
-  if (finding === null && (event === null || !hasTime)) return null;
-  const show = () => {
-    if (finding) {
-      void steps.goToFinding(finding);
-      return;
-    }
-    navigation.open("timeline");
-    if (event !== null) steps.goTo(event);
-  };
-  return (
-    <button type="button" class="button" onClick={show}>
-      <Icon name="chart" /> Show on the timeline
-    </button>
-  );
-}
-
-function PlaceButton({ place, sources }: SummaryUses & { place: FindingPlace }) {
-  const { site, note, file, line } = place;
-  const title = note === "" ? site : `${site}, ${note}`;
-  if (line === 0) return null;
-  return (
-    <button type="button" class="button" title={title} onClick={() => sources.open(file, line)}>
-      <Icon name="code" /> <span class="summary-site">{site}</span>
-    </button>
+    <span data-headline title={title}>
+      {owner}
+      {headline.slice(0, at)}
+      <button
+        type="button"
+        class="place"
+        title="Open in Code"
+        onClick={() => sources.open(place.file, place.line)}
+      >
+        {place.site}
+      </button>
+      {headline.slice(end)}
+    </span>
   );
 }

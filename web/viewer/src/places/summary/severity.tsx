@@ -3,15 +3,14 @@
 import type { Severity } from "../../generated/protocol.js";
 import { Icon } from "../../ui/icons.js";
 
-const ICONS = { high: "error", medium: "warning", low: "note", none: "found" } as const;
-const WORDS = { high: "error", medium: "warning", low: "note", none: "no finding" } as const;
+const ICONS = { high: "error", medium: "warning", low: "note" } as const;
+const WORDS = { high: "error", medium: "warning", low: "note" } as const;
 
-export function SeverityIcon({ severity }: { severity: Severity | null }) {
-  const of = severity ?? "none";
+export function SeverityIcon({ severity }: { severity: Severity }) {
   return (
-    <span class="severity-icon" data-severity={of} title={WORDS[of]}>
-      <Icon name={ICONS[of]} />
-      <span class="visually-hidden">{WORDS[of]}: </span>
+    <span class="severity-icon" data-severity={severity} title={WORDS[severity]}>
+      <Icon name={ICONS[severity]} />
+      <span class="visually-hidden">{WORDS[severity]}: </span>
     </span>
   );
 }

@@ -1,7 +1,7 @@
 // The headline of the summary: of the device in focus, of what the comparison of ranks found, or of
 // a run of which no rank is chosen.
 
-import type { FindingRow, Severity } from "../../generated/protocol.js";
+import type { FindingRow, LeverPlace, Severity } from "../../generated/protocol.js";
 import { rowName } from "../../run.js";
 import type { ViewUses } from "../../views/workspace.js";
 
@@ -13,6 +13,10 @@ export interface Story {
   /** What is wrong. Empty until it is known. */
   headline: string;
   severity: Severity | null;
+  /** The line that the headline names; null without one. */
+  place: LeverPlace | null;
+  /** The text of that line, where the file has it. */
+  source: { line: number; text: string } | null;
   lines: readonly string[];
   remedy: string;
   /** The finding; null without one above low. */
@@ -38,13 +42,18 @@ function told(owner: string, { record, view }: FindingRow): Story {
   const { severity, text, action } = record;
   const lines = [text, action].filter((line) => line !== "");
   const named = record.kind === "rank_skew" ? "" : owner;
-  return { owner: named, headline, severity, lines, remedy: action, finding: { record, view } };
+  const place = record.place ?? null;
+  const source = place?.source ? { line: place.line, text: place.source } : null;
+  const finding = { record, view };
+  return { owner: named, headline, severity, place, source, lines, remedy: action, finding };
 }
 
 const plain = (owner: string, headline: string, lines: readonly string[] = []): Story => ({
   owner,
   headline,
   severity: null,
+  place: null,
+  source: null,
   lines,
   remedy: "",
   finding: null,
@@ -72,8 +81,10 @@ export function storyOf(owners: StoryUses): Story {
   if (outlier) return told(owner, outlier);
   const summary = queries.summary.value;
   if (summary === null) return plain(owner, "");
-  const { headline, lines, remedy } = summary.view;
+  const { headline, place, lines, remedy } = summary.view;
   const { severity = null, finding: id = null } = summary.record.headlines[0] ?? {};
   const finding = queries.findings.value.find(({ record }) => record.id === id) ?? null;
-  return { owner, headline, severity, lines, remedy, finding };
+  const text = finding?.record.place?.source;
+  const source = place && text ? { line: place.line, text } : null;
+  return { owner, headline, severity, place, source, lines, remedy, finding };
 }

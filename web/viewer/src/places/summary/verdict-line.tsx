@@ -5,11 +5,13 @@ import type { ViewUses } from "../../views/workspace.js";
 import { SeverityIcon } from "./severity.js";
 import { isOfRun, isWithoutDevice, storyOf } from "./story.js";
 
-type LineUses = ViewUses<"runs" | "selection" | "queries" | "ranks" | "navigation">;
+type LineUses = ViewUses<"runs" | "selection" | "queries" | "ranks" | "navigation" | "levers">;
 
 export function VerdictLine(owners: LineUses) {
-  const { navigation } = owners;
-  const { owner, headline, severity, remedy, finding } = storyOf(owners);
+  const { navigation, levers } = owners;
+  const { owner, headline, severity, finding, ...story } = storyOf(owners);
+  const first = isOfRun(owners) ? undefined : levers.table.value.value?.rows[0];
+  const remedy = first ? `${first.text}: ${first.needs.text} needed` : story.remedy;
   const isBusy = headline === "" && !isOfRun(owners) && !isWithoutDevice(owners);
   return (
     <button
@@ -24,7 +26,7 @@ export function VerdictLine(owners: LineUses) {
     >
       {headline !== "" && (
         <>
-          <SeverityIcon severity={severity} />
+          {severity && <SeverityIcon severity={severity} />}
           <b>
             {owner}
             {headline}

@@ -198,11 +198,11 @@ function RampKey({ ramp, appearance }: LegendProperties & { ramp: Ramp }) {
 export function Lines({
   viewSelection,
   queries,
-  whatIfs,
-}: ViewUses<"viewSelection" | "queries" | "whatIfs">) {
+  levers,
+}: ViewUses<"viewSelection" | "queries" | "levers">) {
   const { bands } = viewSelection;
   const hasPools = (queries.minimap.value.value?.pools ?? 0) > 0;
-  const isSimulated = Boolean(whatIfs.curve.value.value?.path);
+  const isSimulated = Boolean(levers.curve.value.value?.path);
   const state = stateOf(queries);
   return (
     <fieldset class="legend-lines" aria-label="Lines">

@@ -57,7 +57,7 @@ export interface Item extends Box {
 }
 
 type MarksOwners = ViewUses<
-  "selection" | "viewSelection" | "plots" | "appearance" | "queries" | "steps" | "names" | "whatIfs"
+  "selection" | "viewSelection" | "plots" | "appearance" | "queries" | "steps" | "names" | "levers"
 >;
 
 /** Out-of-memory events and findings. A click opens the finding. */
@@ -261,7 +261,7 @@ export function TimelineMarks(owners: MarksOwners) {
   ]);
   return (
     <>
-      <SimulatedLine plots={plots} whatIfs={owners.whatIfs} />
+      <SimulatedLine plots={plots} levers={owners.levers} />
       <Overlay plot={plot.value} items={items} class="marks" label="Marks">
         {(item, place) => (
           <MarkOf

@@ -5,8 +5,8 @@ import { useMemo } from "preact/hooks";
 import { SIMULATED_HEIGHT } from "../../generated/protocol.js";
 import type { ViewUses } from "../../views/workspace.js";
 
-export function SimulatedLine({ plots, whatIfs }: ViewUses<"plots" | "whatIfs">) {
-  const curve = whatIfs.curve.value.value;
+export function SimulatedLine({ plots, levers }: ViewUses<"plots" | "levers">) {
+  const curve = levers.curve.value.value;
   const path = useMemo(() => curve && <path d={curve.path} />, [curve]);
   const plot = plots.timeline.value;
   const range = plot?.range.value;

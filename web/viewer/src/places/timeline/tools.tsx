@@ -14,7 +14,7 @@ const COLOR_OPTIONS = Object.entries(COLORS) as [ColorBy, string][];
 const GROUP_OPTIONS = Object.entries(GROUPS) as [GroupBy, string][];
 
 type ToolsProperties = ViewUses<
-  "selection" | "viewSelection" | "navigation" | "appearance" | "queries" | "steps" | "whatIfs"
+  "selection" | "viewSelection" | "navigation" | "appearance" | "queries" | "steps" | "levers"
 >;
 
 export function TimelineTools(owners: ToolsProperties) {

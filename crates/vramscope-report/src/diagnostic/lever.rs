@@ -1,0 +1,61 @@
+//! Levers in words.
+
+use super::LeverRow;
+use crate::what_if::Outcome;
+use vramscope_inference::{Cost, Covers, Lever, LeverBasis};
+use vramscope_units::grouped;
+
+impl LeverRow {
+    /// A lever in words. `is_step` tells whether what failed is a step.
+    pub fn new(lever: &Lever, label: String, is_step: bool) -> Self {
+        let site = lever.place.as_ref().map_or("", |place| &place.site);
+        let is_told = site.is_empty() || lever.text.contains(site);
+        let verdict = match (lever.outcome, lever.short_by) {
+            (None, _) => String::new(),
+            (Some(Outcome::Fits), _) => "fits".to_owned(),
+            (Some(Outcome::Short), Some(short)) => format!("{short} short"),
+            (Some(Outcome::Short), None) => "short".to_owned(),
+            (Some(Outcome::FitsBarely), _) => "fits, barely".to_owned(),
+            (Some(Outcome::Unknown), _) => "not known".to_owned(),
+        };
+        Self {
+            label,
+            text: if is_told { lever.text.clone() } else { format!("{} ({site})", lever.text) },
+            needs: format!("needs {}", lever.needs_bytes),
+            verdict,
+            cost: cost(lever, is_step),
+            basis: if lever.is_short() { String::new() } else { basis(lever) },
+            helps: !lever.is_short(),
+        }
+    }
+}
+
+/// What a lever costs, and what the replay covers. Empty for one that does not help.
+fn cost(lever: &Lever, is_step: bool) -> String {
+    if lever.is_short() {
+        return String::new();
+    }
+    let covers = match (&lever.lasts, lever.covers) {
+        (Some(lasts), _) => {
+            Some(format!("full again in {} {}", grouped(lasts.steps), lasts.called))
+        }
+        // A note says it of all steps.
+        (_, Covers::Run | Covers::Steps) => None,
+        (_, Covers::Step) => Some(if is_step { "this step" } else { "this pass" }.to_owned()),
+        (_, Covers::Request) => Some("this request only".to_owned()),
+    };
+    let cost = match lever.cost {
+        Cost::None => "no cost",
+        cost => cost.name(),
+    };
+    covers.map_or_else(|| cost.to_owned(), |covers| format!("{cost}, {covers}"))
+}
+
+fn basis(lever: &Lever) -> String {
+    match (lever.basis, lever.error_percent, lever.range) {
+        (LeverBasis::Estimated, ..) => "estimated".to_owned(),
+        (LeverBasis::Replayed, Some(percent), _) => format!("±{:.0} %", percent.ceil()),
+        (LeverBasis::Replayed, None, Some([low, high])) => format!("{low} to {high}"),
+        (LeverBasis::Replayed, None, None) => String::new(),
+    }
+}
