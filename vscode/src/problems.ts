@@ -3,7 +3,6 @@
 import type {
   FindingPlace,
   FindingRecord,
-  Lever,
   Severity,
   Summary,
 } from "../../web/viewer/dist/generated/protocol.js";
@@ -61,26 +60,11 @@ const plain = (record: FindingRecord): Found => {
   return foundOf(record, [why === "" ? "" : `why: ${why}`, action], false);
 };
 
-const VERDICTS = {
-  fits: "fits",
-  fits_barely: "fits, barely",
-  short: "short",
-  unknown: "not known",
-} as const;
-
-function fixLine({ text, place, needs_bytes, outcome, cost }: Lever, index: number): string {
-  const what = place && !text.includes(place.site) ? `${text} (${place.site})` : text;
-  const parts = [what, `needs ${needs_bytes.text}`, outcome ? VERDICTS[outcome] : "", cost];
-  return `fix ${index + 1}: ${parts.filter((part) => part !== "").join(", ")}`;
-}
-
 /** The findings of a summary. The first has the fixes that were replayed. */
-function ofSummary({ record: { headlines, findings }, view }: Summary): Found[] {
-  return findings.map((record) => {
+function ofSummary({ record: { headlines }, view }: Summary): Found[] {
+  return view.findings.map(({ record, view: { fixes } }) => {
     if (record.id !== headlines[0]?.finding) return plain(record);
-    const fixes = (record.fixes ?? []).filter(({ outcome }) => outcome !== "short");
-    const lines = [...view.lines, view.remedy, ...fixes.map(fixLine)];
-    return foundOf(record, lines, view.isSimulated);
+    return foundOf(record, [...view.lines, view.remedy, ...fixes], view.isSimulated);
   });
 }
 

@@ -222,3 +222,15 @@ fn record_without_python_says_so() {
     assert_eq!(output.status.code(), Some(2));
     assert!(errors(&output).contains("no `python` or `python3`"), "{}", errors(&output));
 }
+
+#[test]
+fn a_peak_has_at_most_twenty_lines() {
+    for file in [LEAK, OOM, "recorded/t26/gpt_small.pickle.gz"] {
+        let path = test_data(file).to_string_lossy().into_owned();
+        for by in ["stack", "site", "line"] {
+            let text = text(&vramscope(&["peak", &path, "--by", by], &[]));
+            assert!(text.lines().count() <= 20, "{by}: {text}");
+            assert!(text.lines().take(8).any(|line| line.contains("gpt.py")), "{by}: {text}");
+        }
+    }
+}

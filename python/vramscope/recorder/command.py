@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, NoReturn
 
-from . import record
+from . import main_module, record
 from .ranks import job_name
 from .teller import teller
 
@@ -28,7 +28,7 @@ NO_PROGRAM = 2
 RUNS = "vramscope-runs"
 IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 #: Files of frames that are above those of the program.
-ABOVE = {__file__, runpy.__file__, "<frozen runpy>", *IMPORTING}
+ABOVE = {__file__, main_module.__file__, runpy.__file__, "<frozen runpy>", *IMPORTING}
 
 
 class Parser(argparse.ArgumentParser):
@@ -147,9 +147,9 @@ def main(arguments: list[str]) -> None:
             sys.path[:1] = [os.path.abspath(first)] if options.is_module or is_script else []
     with _told_at_the_end(), without_empty(recorder._base, is_own=not options.output), recorder:
         if options.is_module:
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
+            main_module.run_module(name)
         else:
-            runpy.run_path(name, run_name="__main__")
+            main_module.run_script(name)
 
 
 def _why_not(name: str) -> str:

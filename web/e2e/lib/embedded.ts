@@ -46,7 +46,7 @@ export async function bare(page: Page, host: Folder, hash = ""): Promise<void> {
   await page.waitForFunction(() => "package" in window);
 }
 
-/** Opens a viewer in the element `id`, with the files at these addresses. */
+/** Opens a viewer in the element `id` on its timeline, with the files at these addresses. */
 export const open = (
   page: Page,
   id: string,
@@ -57,7 +57,11 @@ export const open = (
     async ([into, files, more]) => {
       const container = document.getElementById(into);
       if (container)
-        await window.package.openViewer(container, { ...more, ...(files.length > 0 && { files }) });
+        await window.package.openViewer(container, {
+          view: "timeline",
+          ...more,
+          ...(files.length > 0 && { files }),
+        });
     },
     [id, urls, options] as const,
   );

@@ -234,7 +234,7 @@ test.describe("#url=", () => {
     await addresses(page);
     await expect(row(page, "f02.pickle")).toContainText("could not be fetched");
     await row(page, "f02.pickle").click();
-    const words = page.getByTestId("view-timeline");
+    const words = page.locator(".pane[data-place=main]");
     await expect(words).toContainText(
       `Access-Control-Allow-Origin: ${new URL(host.at("/")).origin}`,
     );

@@ -52,6 +52,7 @@ const strips = (page: Page | FrameLocator) =>
 /** Compares the picture and the views with the program. */
 async function shows(page: Page | FrameLocator): Promise<void> {
   const peak = String(deviceOf(F01).requested_bytes.peak);
+  await page.getByRole("tab", { name: "Timeline" }).click();
   await expect(page.getByTestId("peak-value")).toHaveAttribute("data-value", peak);
   await expect(page.getByTestId("timeline-canvas")).toBeVisible();
   await expect.poll(() => strips(page)).toBeGreaterThan(0);

@@ -214,7 +214,7 @@ test("a single file has no places for ranks", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData(`findings/ranks_fsdp2_skew/${nameOf(2)}`));
   const tabs = page.getByRole("tablist", { name: "Places", exact: true });
-  await expect(tabs.getByRole("tab")).toHaveCount(5);
+  await expect(tabs.getByRole("tab")).toHaveCount(4);
   await page.keyboard.press("5");
   await expect(page.getByTestId("place-timeline")).toBeVisible();
   await page.keyboard.press("k");

@@ -59,6 +59,8 @@ test("a script opens a browser, and the server ends with the script", async ({ p
   await page.waitForURL(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\//);
   const address = page.url();
   const viewer = new Viewer(page);
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   await expect(viewer.peak).toHaveAttribute("data-value", PEAK);
   await end();

@@ -32,7 +32,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         let rows = arguments.by.unwrap_or(PeakRows::Stack);
         let format = arguments.input.common.format;
-        let limit = output::limit(arguments.limit, format == Format::Text);
+        let is_list = matches!(rows, PeakRows::Stack | PeakRows::Site | PeakRows::Line);
+        let few = (is_list && format == Format::Text).then_some(TEXT_ROWS);
+        let limit = output::limit(arguments.limit.or(few), format == Format::Text);
         // The text table of lines hides frames of PyTorch before it applies the limit.
         let text_limits = format == Format::Text && rows == PeakRows::Line;
         let top = if text_limits { None } else { limit };
@@ -74,6 +76,9 @@ fn report<'a>(
     }
 }
 
+/// Rows of text beside what they add up to: together they fit a small terminal.
+const TEXT_ROWS: usize = 8;
+
 /// How text shows a peak.
 struct Rows {
     by: PeakRows,
@@ -108,30 +113,49 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: &Rows) -> io::Result<()> {
             write_stacks(out, peak, unit)?;
         }
     }
-    if !peak.categories.is_empty() {
-        writeln!(out)?;
-        super::write_categories(out, &peak.categories)?;
-    }
+    write_sums(out, peak)?;
     if !is_peak {
         return write_around(out, peak);
     }
     if peak.peaks.len() > 1 {
-        writeln!(out)?;
-        let mut table =
-            Table::new(&["separate peaks", "bytes", "prominence"], &[false, true, true]);
-        for p in &peak.peaks {
-            table.row(vec![
-                output::event(p.event),
-                Bytes(p.bytes).to_string(),
-                Bytes(p.prominence).to_string(),
-            ]);
-        }
-        table.write(out)?;
+        let peaks = peak.peaks.iter().take(FEW);
+        let peaks = peaks.map(|of| format!("{} at {}", Bytes(of.bytes), output::event(of.event)));
+        write_list(out, "separate peaks", peaks.collect(), peak.peaks.len())?;
     }
     if let Some(shown) = peak.peaks.iter().find(|of| of.event == peak.event) {
-        writeln!(out, "\n{}", shown.text.join(" "))?;
+        writeln!(out, "{}", shown.text.join(" "))?;
     }
-    write_around(out, peak)
+    // What is around it is told of a moment that was asked for.
+    rows.at.map_or(Ok(()), |_| write_around(out, peak))
+}
+
+/// The most sums in one line.
+const FEW: usize = 5;
+
+/// The bytes by category in one line.
+fn write_sums(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+    if peak.categories.is_empty() {
+        return Ok(());
+    }
+    let sums = peak.categories.iter().take(FEW).map(|share| {
+        let part = percent(share.bytes.0.into(), peak.total.into());
+        format!("{} {} ({part})", share.category.name(), share.bytes)
+    });
+    writeln!(out)?;
+    write_list(out, "categories", sums.collect(), peak.categories.len())
+}
+
+/// `categories: activation 4.04 GiB, temporary 1.19 GiB, 3 more`, in lines of the terminal.
+fn write_list(
+    out: &mut dyn Write,
+    label: &str,
+    mut shown: Vec<String>,
+    all: usize,
+) -> io::Result<()> {
+    if all > shown.len() {
+        shown.push(format!("{} more", grouped((all - shown.len()) as u64)));
+    }
+    writeln!(out, "{label}: {}", shown.join(", "))
 }
 
 /// The live bytes by category and call site.

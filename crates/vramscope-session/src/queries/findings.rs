@@ -6,6 +6,7 @@ use crate::messages::views::{FindingRow, FindingView};
 use std::cmp::Reverse;
 use vramscope_inference::{About, FindingKind, Phase};
 
+use vramscope_report::diagnostic::LeverRow;
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device, step_and_phase};
 use vramscope_report::phases::step_words;
 use vramscope_report::{FrameRecord, Target, text};
@@ -75,10 +76,23 @@ pub(super) fn without_tables(finding: FindingEntry) -> FindingRow {
         label: record.kind.label().to_owned(),
         headline,
         terms: record.filters(),
+        fixes: fixes(&record),
         frames: frame_rows(&frames),
         ..FindingView::default()
     };
     FindingRow { record, view }
+}
+
+/// The changes that help, in words.
+fn fixes(record: &FindingRecord) -> Vec<String> {
+    let helps = record.fixes.iter().filter(|lever| !lever.is_short()).enumerate();
+    let row = |(at, lever)| {
+        let row = LeverRow::new(lever, format!("fix {}", at + 1), record.step.is_some());
+        let parts = [row.text, row.needs, row.verdict, row.cost, row.basis];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        format!("{}: {}", row.label, parts.join(", "))
+    };
+    helps.map(row).collect()
 }
 
 /// The maximum number of frames of a finding. Its blocks have the whole call stack.

@@ -2707,6 +2707,10 @@ place: string,
  */
 terms: Array<string>, 
 /**
+ * The changes that were replayed for it and help, as `diagnose` prints them: `fix 1: ...`.
+ */
+fixes: Array<string>, 
+/**
  * The frames of its largest call stack that are the program's, innermost first. Only the
  * innermost ones.
  */

@@ -152,6 +152,8 @@ pub struct FindingView {
     pub place: String,
     /// The terms of a search that finds the blocks of the finding; empty if none does.
     pub terms: Vec<String>,
+    /// The changes that were replayed for it and help, as `diagnose` prints them: `fix 1: ...`.
+    pub fixes: Vec<String>,
     /// The frames of its largest call stack that are the program's, innermost first. Only the
     /// innermost ones.
     pub frames: Vec<FrameRow>,

@@ -239,11 +239,12 @@ function Verdict({ outcome, text, answer }: VerdictProperties) {
 export function Sum({ levers }: ViewUses<"levers">) {
   if (!levers.isSet.value) return <span />;
   const sum = levers.sum.value.value;
-  const count = levers.chosen.value.length;
+  const count = levers.count.value;
+  const these = count === 1 ? "With this" : `With these ${count}`;
   if (sum === null || levers.sum.waiting.value) {
     return (
       <p class="lever-sum" aria-busy="true" data-testid="levers-sum">
-        <b>With these {count}:</b> <span class="dim">replaying</span>
+        <b>{these}:</b> <span class="dim">replaying</span>
       </p>
     );
   }
@@ -258,7 +259,7 @@ export function Sum({ levers }: ViewUses<"levers">) {
       {needs ? (
         <>
           <b data-value={needs.raw} title={needs.exact}>
-            With these {count}: {needs.text}
+            {these}: {needs.text}
           </b>
           {outcome && (
             <span class="lever-verdict">

@@ -82,13 +82,16 @@ export class Levers {
     this.#stop = all.map(({ stop }) => stop);
   }
 
-  /** Whether a sum says more than a row: several levers, or what no row has. */
-  readonly isSet = computed(() => {
+  /** How many changes are chosen: levers, and what no row has. */
+  readonly count = computed(() => {
     const rows = this.chosen.value.flatMap(({ question }) => partsOf(question));
     const known = new Set(rows);
-    const isOther = partsOf(this.#text.value).some((part) => !known.has(part));
-    return this.chosen.value.length > 1 || isOther;
+    const others = partsOf(this.#text.value).filter((part) => !known.has(part));
+    return this.chosen.value.length + others.length;
   });
+
+  /** Whether a sum says more than a row. */
+  readonly isSet = computed(() => this.count.value > Math.min(1, this.chosen.value.length));
 
   isChosen(item: LeverItem): boolean {
     return this.chosen.value.some(({ id }) => id === item.id);

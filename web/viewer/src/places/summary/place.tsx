@@ -2,6 +2,8 @@
 
 import { useEffect, useMemo } from "preact/hooks";
 import { resource } from "../../client/resource.js";
+import type { Summary as Answer, SummaryPlot } from "../../generated/protocol.js";
+import { PlotState } from "../../ui/plot-state.js";
 import type { ViewProperties } from "../../views/ui.js";
 import type { ViewUses } from "../../views/workspace.js";
 import { Bar } from "./bar.js";
@@ -24,10 +26,13 @@ type SummaryUses = ViewUses<
   | "steps"
   | "sources"
   | "levers"
+  | "plots"
+  | "status"
+  | "workspace"
 >;
 
 export function Summary({ shown, ...owners }: SummaryUses & ViewProperties) {
-  const { selection, navigation, queries, levers, steps } = owners;
+  const { selection, queries, levers } = owners;
   const plot = useMemo(
     () => resource(selection, "summaryPlot", () => ({ summaryPlot: {} })),
     [selection],
@@ -44,48 +49,64 @@ export function Summary({ shown, ...owners }: SummaryUses & ViewProperties) {
       </div>
     );
   }
-  const picture = plot.value.value;
-  const open = () => {
-    navigation.open("timeline");
-    const event = summary?.view.bar?.event ?? null;
-    if (story.finding) void steps.goToFinding(story.finding);
-    else if (event !== null) steps.goTo(event);
-  };
+  const state = selection.focus.value?.file.load.value.state ?? "ready";
+  if (state !== "ready") {
+    return (
+      <div class="summary">
+        <PlotState {...owners} />
+      </div>
+    );
+  }
   return (
     <div class="summary">
       <div class="summary-grid">
         <Head {...owners} story={story} shown={shown} isBusy={isBusy} />
         {summary?.view.bar && <Bar {...owners} bar={summary.view.bar} />}
-        {summary && (
-          <div class="summary-main">
-            <LeverTable
-              {...owners}
-              main={{ id: story.finding?.record.id ?? null, remedy: summary.view.remedy }}
-            />
-            <OtherFindings {...owners} story={story} />
-            <Ranks {...owners} cards={queries.cards.value ?? []} />
-          </div>
-        )}
-        {summary && (
-          <div class="summary-side">
-            {picture ? (
-              <>
-                <Plot {...owners} plot={picture} open={open} />
-                <Lines {...owners} plot={picture} />
-              </>
-            ) : (
-              <div class="side-wait" aria-busy="true" />
-            )}
-          </div>
-        )}
-        {!summary && !isWithoutDevice(owners) && (
-          <div class="summary-main">
-            <Ranks {...owners} cards={queries.cards.value ?? []} />
-          </div>
+        {summary ? (
+          <Body {...owners} summary={summary} story={story} plot={plot.value.value} />
+        ) : (
+          !isWithoutDevice(owners) && (
+            <div class="summary-main">
+              <Ranks {...owners} cards={queries.cards.value ?? []} />
+            </div>
+          )
         )}
         {summary && <Facts {...owners} summary={summary} />}
       </div>
     </div>
+  );
+}
+
+type BodyProperties = SummaryUses & { summary: Answer; story: Story; plot: SummaryPlot | null };
+
+/** The levers, and the moment beside them. */
+function Body({ summary, story, plot, ...owners }: BodyProperties) {
+  const { queries, navigation, steps } = owners;
+  const main = { id: story.finding?.record.id ?? null, remedy: summary.view.remedy };
+  const open = () => {
+    navigation.open("timeline");
+    const event = summary.view.bar?.event ?? null;
+    if (story.finding) void steps.goToFinding(story.finding);
+    else if (event !== null) steps.goTo(event);
+  };
+  return (
+    <>
+      <div class="summary-main">
+        <LeverTable {...owners} main={main} />
+        <OtherFindings {...owners} story={story} />
+        <Ranks {...owners} cards={queries.cards.value ?? []} />
+      </div>
+      <div class="summary-side">
+        {plot ? (
+          <>
+            <Plot {...owners} plot={plot} open={open} />
+            <Lines {...owners} plot={plot} />
+          </>
+        ) : (
+          <div class="side-wait" aria-busy="true" />
+        )}
+      </div>
+    </>
   );
 }
 
