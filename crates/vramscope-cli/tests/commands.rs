@@ -123,7 +123,7 @@ fn call_stacks_with_equal_site_have_distinct_labels() {
     let of_peak = ["peak", ALL, "--limit", "1000"];
     for arguments in [
         &of_peak[..],
-        &["peak", GPT],
+        &["peak", GPT, "--limit", "20"],
         &["diff", GPT, ALL],
         &["diff", ALL, GPT, "--band", "allocated_bytes"],
     ] {

@@ -2,7 +2,7 @@
 
 import { expect, type Page } from "@playwright/test";
 import type { VramscopeViewer } from "vramscope-viewer";
-import { deviceOf } from "../lib/cli.js";
+import { blocksOf, deviceOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { bare, open, test } from "../lib/embedded.js";
 import { drawn, example } from "../lib/examples.js";
@@ -69,6 +69,7 @@ test("package and worker can come from another origin", async ({ page, host }) =
       )) as Window["package"];
       await openThere(document.body, {
         files: ["/data/scenarios/f01.pickle"],
+        view: "timeline",
         workerUrl: `${from}dist/client/worker.js`,
       });
     },
@@ -174,7 +175,13 @@ test("the host page can style colors, font size and parts", async ({ page, host 
   await open(page, "a", ["/data/scenarios/f01.pickle"]);
   const viewer = page.locator("#a vramscope-viewer");
   // The panel is there while something is selected.
-  await viewer.evaluate((element) => (element as VramscopeViewer).setState({ at: 0 }));
+  const [block] = blocksOf(F01);
+  if (!block) throw new Error("no block");
+  await expect(peakIn(page, "a")).toHaveAttribute("data-value", peakOf(F01));
+  await viewer.evaluate(
+    (element, reference) => (element as VramscopeViewer).select(reference),
+    referenceOf(block),
+  );
   await expect(viewer.getByTestId("details")).toHaveCSS("background-color", "rgb(4, 5, 6)");
   await expect(viewer.locator(".app")).toHaveCSS("font-size", "17px");
   const accent = await viewer
@@ -188,7 +195,7 @@ test("the host page can style colors, font size and parts", async ({ page, host 
 test.describe("#url=", () => {
   const addresses = (page: Page) =>
     page.evaluate(async () => {
-      const viewer = await window.package.openViewer(document.body);
+      const viewer = await window.package.openViewer(document.body, { view: "timeline" });
       window.package.openAddresses(viewer);
     });
   const row = (page: Page, path: string) =>

@@ -61,14 +61,10 @@ test("ticked changes are one replay, and stay in the link", async ({ viewer, pag
     await expect.poll(state).toBe(`${other},${batch}`);
   });
   await test.step("the history goes back, and forward again", async () => {
-    // A view that rests is remembered, and in the address then.
-    await expect(page).toHaveURL(new RegExp(`whatIf=${other},${batch}`.replaceAll(".", "\\.")));
-    await page.locator(`[data-question="${batch}"] input`).uncheck();
-    await expect.poll(state).toBe(other);
     await page.keyboard.press("z");
-    await expect.poll(state).toBe(`${other},${batch}`);
-    await page.keyboard.press("Shift+Z");
     await expect.poll(state).toBe(other);
+    await page.keyboard.press("Shift+Z");
+    await expect.poll(state).toBe(`${other},${batch}`);
   });
   await test.step("a wrong change of a link is named", async () => {
     await page.evaluate(() => window.vramscope.setState({ whatIf: "faster" }));

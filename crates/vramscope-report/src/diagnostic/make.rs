@@ -145,8 +145,24 @@ fn said(all: &[FindingEntry], levers: &[Lever], has_details: bool) -> Vec<Diagno
         };
         is_detail(record.kind, all.iter().filter(on_device).map(|one| one.record.kind))
     };
-    let said = all.iter().filter(|one| has_details || !is_told(&one.record));
-    said.map(|entry| diagnostic(entry, levers, has_details)).collect()
+    let told = all.iter().filter(|one| has_details || !is_told(&one.record));
+    let mut said: Vec<Diagnostic> =
+        told.map(|entry| diagnostic(entry, levers, has_details)).collect();
+    // What grows is why the run failed, unless the failure has another reason.
+    let grown = said.iter().find(|one| one.kind == FindingKind::Growth.name() && one.leads);
+    let cause = grown.map(|one| {
+        let holders = one.facts.iter().filter(|fact| fact.label == FactLabel::HeldBy);
+        let why = Fact { label: FactLabel::Why, text: lower_first(&one.headline) };
+        holders.cloned().chain([why]).collect::<Vec<_>>()
+    });
+    let is_without = |one: &&mut Diagnostic| {
+        one.kind == FindingKind::Oom.name()
+            && !one.facts.iter().any(|fact| fact.label == FactLabel::Why)
+    };
+    if let (Some(cause), Some(first)) = (cause, said.first_mut().filter(is_without)) {
+        first.facts.splice(..0, cause);
+    }
+    said
 }
 
 impl Answer {

@@ -202,10 +202,11 @@ impl Lines {
             self.source(&number, gutter, source);
         }
         let indent = " ".repeat(gutter);
-        let is_holder = |fact: &&Fact| matches!(fact.label, FactLabel::HeldBy | FactLabel::Holder);
-        // What holds the memory is the cause, and comes first.
-        let (holders, others): (Vec<&Fact>, Vec<&Fact>) = one.facts.iter().partition(is_holder);
-        for Fact { label, text } in holders {
+        let is_cause = |fact: &&Fact| {
+            matches!(fact.label, FactLabel::HeldBy | FactLabel::Holder | FactLabel::Why)
+        };
+        let (causes, others): (Vec<&Fact>, Vec<&Fact>) = one.facts.iter().partition(is_cause);
+        for Fact { label, text } in causes {
             self.fact(&indent, label.name(), text);
         }
         if let Some(bar) = &one.bar {

@@ -68,8 +68,13 @@ impl Claim for OomStory {
             Verdict::OtherMemory => {
                 Some("PyTorch could have that much more earlier in this recording".to_owned())
             }
-            // Without a replay the title has the figures.
-            Verdict::Fragmentation if !has_replay => None,
+            // Without a replay the title has the figures. Where nothing is free, or what steps leave
+            // fills the memory, pieces are not the cause.
+            Verdict::Fragmentation
+                if !has_replay || self.usable == Bytes(0) || self.grows.is_some() =>
+            {
+                None
+            }
             Verdict::Fragmentation => Some(format!(
                 "{} are free, but in pieces of at most {}",
                 self.usable, self.largest_usable
