@@ -195,6 +195,8 @@ test("the host page can style colors, font size and parts", async ({ page, host 
 test.describe("#url=", () => {
   const addresses = (page: Page) =>
     page.evaluate(async () => {
+      // The page is the viewer's: with the places of others it has no room for the rows.
+      document.body.replaceChildren();
       const viewer = await window.package.openViewer(document.body, { view: "timeline" });
       window.package.openAddresses(viewer);
     });

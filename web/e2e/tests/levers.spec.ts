@@ -52,6 +52,8 @@ test("ticked changes are one replay, and stay in the link", async ({ viewer, pag
       "data-value",
       String(alone),
     );
+    // The history remembers a view that rests.
+    await page.waitForTimeout(700);
   });
   await test.step("two are replayed together", async () => {
     await page.locator(`[data-question="${batch}"] input`).check();
