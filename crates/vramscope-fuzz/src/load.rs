@@ -326,8 +326,9 @@ fn queries() -> Vec<Query> {
         Query::FlameBoxes { flame: flame.clone(), x0: 0.0, x1: 1e9, least: 1.0 },
         Query::FlameNode { flame, node: 1 },
         Query::Frame { name: String::new(), file: String::new(), line: 0 },
-        Query::WhatIf { text: text.clone(), edits: Vec::new() },
-        Query::UsualScenarios { text: text.clone() },
+        Query::SummaryPlot {},
+        Query::Levers { bytes: Some(1e9), all: true },
+        Query::LeverSettings {},
         Query::Scenario { text: text.clone() },
         Query::SimulatedCurve { text, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
     ]

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, Facts, LeverPlace,
+    Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, Facts,
     backward_sites,
 };
 use vramscope_snapshot::{Frame, Snapshot, StackId};
@@ -78,11 +78,24 @@ pub struct HoldingLine {
     pub text: Option<String>,
     /// Where the line is; `None` without one. The page opens it.
     #[serde(skip)]
-    pub place: Option<LeverPlace>,
+    pub place: Option<LinePlace>,
     /// What it held at the same place of the pass before, however much; `None` without such a pass.
     /// The page shows it.
     #[serde(skip)]
     pub was: Option<Bytes>,
+}
+
+/// Where a line of the program is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinePlace {
+    /// The path.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// Its function.
+    pub function: String,
+    /// Whether the memory is what the line's backward makes.
+    pub is_backward: bool,
 }
 
 impl HoldingLine {
@@ -114,7 +127,7 @@ pub async fn holding_lines(target: Target<'_>, slot: u32, budget: &mut Budget) -
     lines_of_share(target, slot, MAX_LINES, MIN_PERCENT, budget).await
 }
 
-/// As [`holding_lines`], and the pass before in words: `in step 3`. For a page, which has the room
+/// As [`holding_lines`], and the name of the pass before: `step 3`. For a page, which has the room
 /// for more lines.
 pub async fn largest_lines(
     target: Target<'_>,
@@ -124,7 +137,7 @@ pub async fn largest_lines(
 ) -> (Vec<HoldingLine>, Option<String>) {
     let lines = lines_of_share(target, slot, most, 1, budget).await;
     let earlier = target.entry.passes(target.index).before(target.trace(), slot);
-    (lines, earlier.map(|earlier| earlier.words()))
+    (lines, earlier.map(|earlier| earlier.name()))
 }
 
 /// At most `most` lines that have this share of the moment at least, in percent.
@@ -279,7 +292,9 @@ fn line(
     let is_made = is_result(category) || matches!(category, Category::Cache | Category::Parameter);
     let own = target.entry.sites.get(held.stack).frame.filter(|_| no_stack.is_none());
     HoldingLine {
-        place: forward.or(own).and_then(|frame| place_of(target, frame)),
+        place: forward.or(own).and_then(|frame| {
+            Some(LinePlace { is_backward: forward.is_some(), ..place_of(target, frame)? })
+        }),
         was,
         site: match forward {
             Some(frame) => format!("backward of {}", line_or_label(target.snapshot(), frame)),
@@ -325,11 +340,11 @@ fn other_part(held: &Held, most: Option<Category>, whole: u64) -> Option<String>
 }
 
 /// Where a line of the program is; `None` for generated code and for other languages.
-fn place_of(target: Target<'_>, frame: Frame) -> Option<LeverPlace> {
+fn place_of(target: Target<'_>, frame: Frame) -> Option<LinePlace> {
     let file = target.snapshot().text(frame.file).into_owned();
     let is_source = is_python(&file) && !is_generated_file(&file) && frame.line > 0;
-    let site = label_of(target.snapshot(), frame);
-    is_source.then_some(LeverPlace { site, file, line: frame.line })
+    let function = target.snapshot().text(frame.name).into_owned();
+    is_source.then(|| LinePlace { file, line: frame.line, function, is_backward: false })
 }
 
 /// `model.py:212`; the function where the line is not known.

@@ -154,7 +154,7 @@ test("chosen settings are a line on the timeline and in pictures", async ({ view
   const svg = await readFile(await (await download).path(), "utf8");
   expect(svg).toContain('class="simulated"');
   expect(svg).toContain(`>reserved, simulated: ${EXPANDABLE}<`);
-  await test.step("a changed program has other events, and the recording is no change", async () => {
+  await test.step("a changed program has other events", async () => {
     await page.evaluate(() => window.vramscope.setState({ whatIf: "batch:0.5" }));
     await expect(line).toHaveCount(0);
   });

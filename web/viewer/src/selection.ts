@@ -305,12 +305,9 @@ export class Selection {
   /** Cancels or clears one thing: a drag, search, card, block, filters, range, A and B, cursor. */
   escape(): void {
     const { search, range, ends, cursor, leversUnfolded } = this.#viewSelection;
-    if (leversUnfolded.peek()) {
-      leversUnfolded.value = false;
-      return;
-    }
     if (this.#plots.timeline.peek()?.cancelDrag()) return;
-    if (search.peek() !== "") search.value = "";
+    if (leversUnfolded.peek()) leversUnfolded.value = false;
+    else if (search.peek() !== "") search.value = "";
     else if (this.card.peek() !== null) this.closeCard();
     else if (this.block.peek() !== null) this.select(null);
     else if (this.#filters.terms.peek().length > 0) this.#filters.clear();

@@ -18,24 +18,23 @@ impl LeverRow {
             (Some(Outcome::FitsBarely), _) => "fits, barely".to_owned(),
             (Some(Outcome::Unknown), _) => "not known".to_owned(),
         };
+        let covers = covers(lever, is_step).filter(|_| !lever.is_short());
         Self {
             label,
             text: if is_told { lever.text.clone() } else { format!("{} ({site})", lever.text) },
             needs: format!("needs {}", lever.needs_bytes),
             verdict,
-            cost: cost(lever, is_step),
+            cost: cost(lever, covers.as_deref()),
+            covers,
             basis: if lever.is_short() { String::new() } else { basis(lever) },
             helps: !lever.is_short(),
         }
     }
 }
 
-/// What a lever costs, and what the replay covers. Empty for one that does not help.
-fn cost(lever: &Lever, is_step: bool) -> String {
-    if lever.is_short() {
-        return String::new();
-    }
-    let covers = match (&lever.lasts, lever.covers) {
+/// What the replay covers if not the whole run, and how long the run goes on.
+fn covers(lever: &Lever, is_step: bool) -> Option<String> {
+    match (&lever.lasts, lever.covers) {
         (Some(lasts), _) => {
             Some(format!("full again in {} {}", grouped(lasts.steps), lasts.called))
         }
@@ -43,7 +42,14 @@ fn cost(lever: &Lever, is_step: bool) -> String {
         (_, Covers::Run | Covers::Steps) => None,
         (_, Covers::Step) => Some(if is_step { "this step" } else { "this pass" }.to_owned()),
         (_, Covers::Request) => Some("this request only".to_owned()),
-    };
+    }
+}
+
+/// What a lever costs, and what the replay covers. Empty for one that does not help.
+fn cost(lever: &Lever, covers: Option<&str>) -> String {
+    if lever.is_short() {
+        return String::new();
+    }
     let cost = match lever.cost {
         Cost::None => "no cost",
         cost => cost.name(),

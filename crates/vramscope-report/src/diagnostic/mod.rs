@@ -183,6 +183,8 @@ pub struct LeverRow {
     pub verdict: String,
     /// What it costs, and what the replay covers if not the whole run.
     pub cost: String,
+    /// What the replay covers if not the whole run.
+    pub covers: Option<String>,
     /// The measured error, or `estimated`.
     pub basis: String,
     /// Whether it helps.

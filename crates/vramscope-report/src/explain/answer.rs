@@ -40,6 +40,7 @@ fn whole(message: &Message) -> Diagnostic {
         needs: String::new(),
         verdict: advice.effect.clone(),
         cost: String::new(),
+        covers: None,
         basis: String::new(),
         helps,
     };

@@ -149,8 +149,8 @@ async fn after_failure(
     LeverTable { now, levers, ..LeverTable::default() }
 }
 
-/// The trial of changes with what PyTorch can have at least and at most; `None` if the run cannot be
-/// replayed to its end.
+/// The trial of changes with what PyTorch can have at least and at most; `None` if the run cannot
+/// be replayed to its end.
 async fn trial_with<'a>(
     target: Target<'a>,
     model: &'a WhatIf,
@@ -253,12 +253,12 @@ const IMPOSSIBLE: &str = "not possible";
 
 /// A change with the value that people mean; `None` if that is a line or a reference.
 fn named(change: &'static Change) -> Option<Recipe> {
-    let value = match change.form.split_once(':').map(|of| of.1) {
-        Some("K") => Value::Factor(0.5),
+    let value = match change.symbol().1 {
+        "K" => Value::Factor(0.5),
         // Of a batch, halves.
-        Some("N") if change.is_smaller_batch => Value::Parts(2),
-        Some("N") => Value::Parts(8),
-        Some("FILE:LINE") => return None,
+        "N" if change.is_smaller_batch => Value::Parts(2),
+        "N" => Value::Parts(8),
+        "FILE:LINE" => return None,
         _ => Value::None,
     };
     Some(Recipe { change, value })

@@ -180,8 +180,8 @@ impl<'a> Trial<'a> {
         Some(run.least(settings, budget).await.saturating_add_signed(by))
     }
 
-    /// Sets what a lever needs and saves, and whether that is enough. With more memory the allocator
-    /// reserves more because it can, so the need is searched without the limit.
+    /// Sets what a lever needs and saves, and whether that is enough. With more memory the
+    /// allocator reserves more because it can, so the need is searched without the limit.
     pub(super) async fn measure(
         &mut self,
         candidate: &Candidate,

@@ -46,17 +46,22 @@ pub(crate) async fn levers(
     let item = |lever: &Lever| item(at, lever, limit, whole);
     // A run that fits without a change needs none.
     let is_short = table.now.zip(limit).is_none_or(|(now, limit)| now > limit);
-    let is_first_chosen = table.levers.first().is_some_and(|first| {
-        is_short && first.fits()
-            || !is_failure
-                && first.cures.is_some()
-                && first.cures.as_ref() == leading.as_ref().map(|(_, id)| id)
-    });
+    let is_cure = |lever: &Lever| {
+        let id = leading.as_ref().map(|(_, id)| id);
+        !is_failure && id.is_some() && lever.cures.as_ref() == id
+    };
+    let first = table.levers.first();
+    let chosen = first.filter(|first| is_short && first.fits() || is_cure(first));
+    let chosen = chosen.map(|first| first.id.clone());
+    let mut table = table;
+    if is_unfolded {
+        table.levers.sort_by_key(|lever| (lever.cost, lever.needs_bytes));
+    }
     Levers {
         now,
         limit: limit.map(|limit| fraction(limit.0, whole)),
         rows: table.levers.iter().map(item).collect(),
-        is_first_chosen,
+        chosen,
         note: note(at, &table, is_failure),
         others: grouped(table.others),
     }
@@ -95,7 +100,7 @@ fn item(at: Target<'_>, lever: &Lever, limit: Option<Bytes>, whole: u64) -> Leve
         basis: match lever.basis {
             LeverBasis::Replayed if lever.is_short() => "replayed".to_owned(),
             LeverBasis::Replayed => match (lever.error_percent, lever.range) {
-                (None, Some([low, high])) => range(low, high),
+                (None, Some([low, high])) => format!("{} to {}", low.brief(), high.brief()),
                 _ => format!("replayed {}", row.basis).trim_end().to_owned(),
             },
             LeverBasis::Estimated => "estimated".to_owned(),
@@ -113,23 +118,11 @@ fn why(at: Target<'_>, lever: &Lever, row: &LeverRow) -> String {
     let cured = found.iter().find(|entry| Some(&entry.record.id) == lever.cures.as_ref());
     let what = match (cured, &lever.edit) {
         (Some(entry), _) => Some(entry.record.title.clone()),
-        // Which line of a package does it is a detail of the edit.
-        (None, Some(edit)) => edit.what.split("; ").next().map(str::to_owned),
+        (None, Some(edit)) => Some(edit.what.clone()),
         _ => None,
     };
-    // The cost has a column of its own.
-    let covers = row.cost.split_once(", ").map(|of| of.1.to_owned());
-    let both: Vec<String> = what.into_iter().chain(covers).collect();
+    let both: Vec<String> = what.into_iter().chain(row.covers.clone()).collect();
     capitalized(&both.join("; "))
-}
-
-/// `20.3 to 29.8 GiB`.
-fn range(low: Bytes, high: Bytes) -> String {
-    let (low, high) = (low.brief(), high.brief());
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, of))) if unit == of => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    }
 }
 
 /// The largest batch that fits, or why there is no lever.

@@ -100,7 +100,8 @@ fn words(diagnosis: &Diagnosis, answer: &Answer) -> SummaryView {
             let mut named = lines.filter(|line| words.contains(&line.site));
             let line = named.next();
             let place = line.and_then(|line| {
-                Some(LeverPlace { site: line.site.clone(), ..line.place.clone()? })
+                let of = line.place.as_ref()?;
+                Some(LeverPlace { site: line.site.clone(), file: of.file.clone(), line: of.line })
             });
             // The list of lines has the bytes.
             let bytes = line.map(|line| format!(", {}", line.bytes.brief()));

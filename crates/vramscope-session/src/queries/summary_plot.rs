@@ -6,11 +6,11 @@ use super::shares::{category_label, fraction};
 use crate::messages::views::{LargestLine, PLOT, PlotArea, PlotMark, PlotStep, SummaryPlot};
 use vramscope_inference::Category;
 use vramscope_layout::Color;
-use vramscope_report::lines::{HoldingLine, largest_lines};
+use vramscope_report::lines::{HoldingLine, LinePlace, largest_lines};
 use vramscope_report::phases::step_words;
 use vramscope_report::{Target, verdict};
-use vramscope_trace::columns_of;
 use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{columns_of, file_name};
 use vramscope_units::svg::area;
 use vramscope_units::{Bytes, EventIndex};
 
@@ -42,9 +42,7 @@ pub(crate) async fn summary_plot(at: Target<'_>, budget: &mut Budget) -> Summary
         limit: memory.capacity.map(|bytes| bytes.0 as f64),
         lines: rows(&lines),
         lines_title: format!("Largest lines {moment}"),
-        before: before.map_or_else(String::new, |words| {
-            words.strip_prefix("in ").map(str::to_owned).unwrap_or(words)
-        }),
+        before: before.unwrap_or_default(),
     };
     if at.trace().is_state_only() || at.trace().slots() < 3 {
         return plot;
@@ -224,33 +222,24 @@ fn rows(lines: &[HoldingLine]) -> Vec<LargestLine> {
 /// Whether a line follows another one of its function and holds as much.
 fn is_neighbor(one: &HoldingLine, last: u32, line: &HoldingLine) -> bool {
     let (Some(of), Some(place)) = (&one.place, &line.place) else { return false };
-    let function = |site: &str| site.split_once(' ').map(|of| of.1.to_owned());
     let each = one.bytes.0 / u64::from(last - of.line + 1);
     place.file == of.file
         && place.line == last + 1
-        && function(&place.site) == function(&of.site)
+        && place.function == of.function
+        && place.is_backward == of.is_backward
         && line.category == one.category
-        && line.site.starts_with("backward of") == one.site.starts_with("backward of")
         && line.bytes.0.abs_diff(each).saturating_mul(100) <= each
 }
 
 fn row(line: &HoldingLine, last: u32, most: u64) -> LargestLine {
     let HoldingLine { site, bytes, percent, category, place, .. } = line;
-    let is_backward = site.starts_with("backward of ");
-    let first = place.as_ref().map_or(0, |place| place.line);
-    let site = match place {
-        Some(place) if first < last => {
-            place.site.replacen(&format!(":{first}"), &format!(":{first}-{last}"), 1)
-        }
-        Some(place) => place.site.clone(),
-        None => site.clone(),
-    };
+    let site = place.as_ref().map_or_else(|| site.clone(), |place| site_of(place, last));
     let what = line.does.as_deref().unwrap_or_else(|| category_label(*category));
     let title: Vec<&str> = [what].into_iter().chain(line.text.as_deref()).collect();
     LargestLine {
-        site: if is_backward { format!("backward of {site}") } else { site },
+        site,
         file: place.as_ref().map(|place| place.file.clone()).unwrap_or_default(),
-        line: first,
+        line: place.as_ref().map_or(0, |place| place.line),
         title: title.join(", "),
         bytes: brief(*bytes),
         share: format!("{percent} %"),
@@ -258,6 +247,14 @@ fn row(line: &HoldingLine, last: u32, most: u64) -> LargestLine {
         color: Color::category(*category as u8).word(),
         was: line.was.map_or_else(String::new, |was| was_words(was, *bytes)),
     }
+}
+
+/// `gpt.py:43-44 forward`, `backward of gpt.py:44 forward`.
+fn site_of(place: &LinePlace, last: u32) -> String {
+    let LinePlace { file, line, function, is_backward } = place;
+    let of = if *is_backward { "backward of " } else { "" };
+    let end = if *line < last { format!("-{last}") } else { String::new() };
+    format!("{of}{}:{line}{end} {function}", file_name(file))
 }
 
 fn was_words(was: Bytes, is: Bytes) -> String {

@@ -3182,14 +3182,14 @@ now: AsRecorded | null,
  */
 limit: number | null, 
 /**
- * The levers.
+ * The levers, best first; all of them by cost, then by need.
  */
 rows: Array<LeverItem>, 
 /**
- * Whether the first one is chosen at first: it makes the run fit, or cures what the headline
- * says.
+ * The lever that is chosen at first: the best, if it makes the run fit, or cures what the
+ * headline says. Null for none.
  */
-isFirstChosen: boolean, 
+chosen: string | null, 
 /**
  * What is no lever, with the reason: `under 1 %`. Only of all levers.
  */

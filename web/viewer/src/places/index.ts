@@ -20,8 +20,8 @@ export const PLACES = {
     title: "Summary",
     need: "file",
     answers: "what is so, what to change, does it fit",
-    words:
-      "findings verdict diagnose overview oom leak settings recording what if simulate gpu batch checkpointing plan expandable_segments",
+    words: `findings verdict diagnose overview oom leak settings recording what if simulate gpu
+      batch checkpointing plan expandable_segments`,
     views: { summary: "Summary" },
   },
   timeline: {

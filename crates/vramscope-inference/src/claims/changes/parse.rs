@@ -83,7 +83,7 @@ impl Recipe {
 
 impl Change {
     /// The two parts of the form: the name, and the symbol of the value.
-    fn symbol(&self) -> (&'static str, &'static str) {
+    pub fn symbol(&self) -> (&'static str, &'static str) {
         self.form.split_once(':').unwrap_or((self.form, ""))
     }
 

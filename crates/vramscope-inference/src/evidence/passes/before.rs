@@ -60,8 +60,14 @@ fn made(trace: &Trace, slots: RangeInclusive<u32>) -> impl Iterator<Item = &Bloc
 impl Earlier<'_> {
     /// When that was, in words: `in step 3`, `one pass before`.
     pub fn words(&self) -> String {
+        let is_step = self.pass.kind == PassKind::Step && self.pass.step >= 0;
+        format!("{}{}", if is_step { "in " } else { "" }, self.name())
+    }
+
+    /// As the head of a column: `step 3`, `one pass before`.
+    pub fn name(&self) -> String {
         match self.pass.kind {
-            PassKind::Step if self.pass.step >= 0 => format!("in step {}", self.pass.step),
+            PassKind::Step if self.pass.step >= 0 => format!("step {}", self.pass.step),
             PassKind::MicroBatch => "one micro-batch before".to_owned(),
             _ => "one pass before".to_owned(),
         }

@@ -14,11 +14,11 @@ pub struct Levers {
     pub now: Option<AsRecorded>,
     /// The limit on the gauges, from 0 to 1; null without one.
     pub limit: Option<f64>,
-    /// The levers.
+    /// The levers, best first; all of them by cost, then by need.
     pub rows: Vec<LeverItem>,
-    /// Whether the first one is chosen at first: it makes the run fit, or cures what the headline
-    /// says.
-    pub is_first_chosen: bool,
+    /// The lever that is chosen at first: the best, if it makes the run fit, or cures what the
+    /// headline says. Null for none.
+    pub chosen: Option<String>,
     /// What is no lever, with the reason: `under 1 %`. Only of all levers.
     pub others: Vec<OtherChanges>,
     /// The largest batch that fits the chosen device, or why there is no lever; else empty.

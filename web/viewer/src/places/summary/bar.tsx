@@ -141,7 +141,7 @@ interface LimitLine {
   raw: string;
 }
 
-/** The limit: of the chosen GPU, else of the file; else what the run needs, where it was replayed. */
+/** The limit of the chosen GPU, else of the file; else what the run needs, if it was replayed. */
 function limitOf(bar: MemoryBar, { viewSelection, levers }: BarUses): LimitLine | null {
   const chosen = viewSelection.capacity.value;
   if (chosen !== null) {

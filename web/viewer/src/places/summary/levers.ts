@@ -55,7 +55,7 @@ export class Levers {
           ({ question }) => question !== "" && partsOf(question).every((part) => asked.has(part)),
         );
       }
-      return table?.isFirstChosen ? rows.slice(0, 1) : [];
+      return rows.filter(({ id }) => id === table?.chosen);
     });
     this.question = computed(() => {
       const memory = capacity.value;

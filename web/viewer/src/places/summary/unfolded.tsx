@@ -61,9 +61,7 @@ export function Unfolded({ story, ...owners }: UnfoldedProperties) {
           <LeverHead answer={answer} />
           {answer?.now && <Recorded now={answer.now} answer={answer} />}
           {GROUPS.map(([cost, title]) => {
-            const own = rows
-              .filter((row) => row.cost === cost)
-              .toSorted((a, b) => Number(a.needs.raw) - Number(b.needs.raw));
+            const own = rows.filter((row) => row.cost === cost);
             if (own.length === 0 || answer === null) return null;
             return (
               <section key={cost} aria-label={title} data-cost={cost}>

@@ -68,8 +68,8 @@ impl Claim for OomStory {
             Verdict::OtherMemory => {
                 Some("PyTorch could have that much more earlier in this recording".to_owned())
             }
-            // Without a replay the title has the figures. Where nothing is free, or what steps leave
-            // fills the memory, pieces are not the cause.
+            // Without a replay the title has the figures. Where nothing is free, or what steps
+            // leave fills the memory, pieces are not the cause.
             Verdict::Fragmentation
                 if !has_replay || self.usable == Bytes(0) || self.grows.is_some() =>
             {
