@@ -344,7 +344,7 @@ fn place_of(target: Target<'_>, frame: Frame) -> Option<LinePlace> {
     let file = target.snapshot().text(frame.file).into_owned();
     let is_source = is_python(&file) && !is_generated_file(&file) && frame.line > 0;
     let function = target.snapshot().text(frame.name).into_owned();
-    is_source.then(|| LinePlace { file, line: frame.line, function, is_backward: false })
+    is_source.then_some(LinePlace { file, line: frame.line, function, is_backward: false })
 }
 
 /// `model.py:212`; the function where the line is not known.
