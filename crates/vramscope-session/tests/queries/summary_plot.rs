@@ -83,7 +83,7 @@ fn lines_are_those_of_the_moment_with_what_they_were() {
     let slot = plot.mark.expect("a mark").event as u32 + 1;
     let (lines, before) =
         now(async |budget| largest_lines(report_target(&file), slot, 24, budget).await);
-    assert_eq!(before, Some(format!("in {}", plot.before)));
+    assert_eq!(before.as_deref(), Some(&*plot.before));
     assert!(plot.lines.is_sorted_by_key(|line| std::cmp::Reverse(number(&line.bytes))));
     assert_eq!(plot.lines[0].part, 1.0);
     for line in &plot.lines {

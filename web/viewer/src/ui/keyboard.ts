@@ -17,7 +17,8 @@ function nameOf(event: KeyboardEvent): string {
 
 const takesText = (target: EventTarget | undefined) =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || target.matches("input:not([type=checkbox]), textarea, select"));
+  (target.isContentEditable || target.matches("input, textarea, select")) &&
+  !target.matches("[type=checkbox]");
 
 const pressesButtons = (target: EventTarget | undefined) =>
   target instanceof HTMLElement && target.matches("button, summary, a, [role=option]");

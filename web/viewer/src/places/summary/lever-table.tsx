@@ -185,7 +185,7 @@ export function LeverRow({
       <Verdict outcome={outcome} text={verdict} answer={answer} />
       <span class="lever-cost">{cost}</span>
       <span class="lever-basis">{basis}</span>
-      {isCard && (
+      {isCard && (reason !== "" || item.site !== "") && (
         <p class="lever-why" title={reason}>
           {place}
           {item.site !== "" && reason !== "" && ": "}
