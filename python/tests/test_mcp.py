@@ -128,7 +128,7 @@ def test_a_transcript_has_the_numbers_of_the_program(recording: str) -> None:
         assert diagnosis == await ask("diagnose", paths=str(DATA / path))
         assert diagnosis == told("diagnose", path, "--max-bytes", "6000")
         # The answer comes first.
-        assert list(diagnosis)[:2] == ["schema", "headlines"]
+        assert list(diagnosis)[:3] == ["schema", "sentence", "headlines"]
         assert len(json.dumps(diagnosis, separators=(",", ":"))) < 6000
         for finding in diagnosis["findings"]:
             shown = await ask("show", path=path, id=finding["id"], limit=3)

@@ -185,6 +185,7 @@ class Diagnosis(Shown):
         """From the program's JSON."""
         memory, peak = json["memory"], json["peak"]
         return cls(
+            sentence=json["sentence"],
             headlines=tuple(map(Headline.of, json["headlines"])),
             findings=tuple(map(Finding.of, json["findings"])),
             ranks=tuple(map(RankGroup.of, json.get("ranks", ()))),

@@ -41,7 +41,7 @@ pub struct Common {
     /// How much it matters.
     pub severity: Severity,
     /// Whether it can have the first words of an answer, unless its severity is low: it ends the
-    /// run, grows, or costs [`LEAD_PERCENT`] of the reserved memory.
+    /// run, grows, or costs `LEAD_PERCENT` of the reserved memory.
     pub leads: bool,
     /// Bytes that the finding is about.
     pub bytes: u64,

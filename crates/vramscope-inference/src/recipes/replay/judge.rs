@@ -66,7 +66,7 @@ impl ChangedRun<'_> {
     }
 
     /// The least memory with which the run goes through, in bytes: at most one part in
-    /// [`LEAST_PARTS`] too large.
+    /// `LEAST_PARTS` too large.
     pub async fn least(&self, settings: &Settings, budget: &mut Budget) -> u64 {
         let order = AddressOrder::Ascending;
         let free = self.replay(settings, None, order, budget).await;
