@@ -44,7 +44,13 @@ def run_module(name: str) -> None:
 
 
 def _found(name: str) -> importlib.machinery.ModuleSpec:
-    spec = importlib.util.find_spec(name)
+    try:
+        spec = importlib.util.find_spec(name)
+    except ImportError as error:
+        # A package above it is not there.
+        raise ImportError(
+            f"Error while finding module specification for {name!r} ({error})", name=name
+        ) from None
     if spec is None:
         raise ImportError(f"No module named {name}", name=name)
     if spec.submodule_search_locations is None:

@@ -104,6 +104,8 @@ test("texts of a snapshot are only text, in every view and in a saved picture", 
     const { x, y, width, height } = await viewer.plot.box();
     await page.mouse.move(x + width * 0.9, y + height * 0.8);
     await page.mouse.click(x + width * 0.9, y + height * 0.8);
+    // No frame is of Python.
+    await viewer.details.locator(".frames-folded").click();
     await expect(viewer.details).toContainText("constructor");
     await unhurt(page);
     await page.getByTestId("search").fill(TAG);

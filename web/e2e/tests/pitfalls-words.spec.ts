@@ -166,7 +166,7 @@ function uncovered(root: ParentNode): string[] {
     if (element.shadowRoot) return uncovered(element.shadowRoot);
     const cut = element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
     // Tooltips show the names of the flame graph, of the treemap and of phases.
-    const shown = "[title], .flame-name, .treemap, .phases, svg, .visually-hidden";
+    const shown = "[title], .flame-name, .treemap, .phases, svg, .visually-hidden, .busy";
     if (!cut || element.closest(shown)) return [];
     const { overflowX } = getComputedStyle(element);
     const { top, bottom, left, right } = element.getBoundingClientRect();

@@ -65,6 +65,8 @@ test("a file that is dropped before the worker's module has arrived waits on its
   await viewer.expectRow("f01.pickle", "queued");
   module.resolve();
   await viewer.expectRow("f01.pickle", "ready");
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   await expect(viewer.peak).toHaveAttribute(
     "data-value",
