@@ -125,7 +125,7 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: &Rows) -> io::Result<()> {
     if let Some(shown) = peak.peaks.iter().find(|of| of.event == peak.event) {
         writeln!(out, "{}", shown.text.join(" "))?;
     }
-    // What is around it is told of a moment that was asked for.
+    // Events around the moment are shown only if `--at` names one.
     rows.at.map_or(Ok(()), |_| write_around(out, peak))
 }
 

@@ -49,7 +49,8 @@ pub(crate) fn saved(simulated: &[Simulated], peak: Bytes) -> Bytes {
     Bytes(least.map_or(0, |one| peak.0.saturating_sub(one.reserved_peak.0)))
 }
 
-/// The shortest settings of those that reserve about the least.
+/// Of the settings whose reserved peak is at most one part in 100 above the least, those with the
+/// shortest text.
 fn least_reserving(simulated: &[Simulated]) -> Option<&Simulated> {
     let others = || simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
     let least = others().map(|one| one.reserved_peak.0).min()?;

@@ -32,7 +32,8 @@ impl LeverRow {
     }
 }
 
-/// What the replay covers if not the whole run, and how long the run goes on.
+/// Which part of the run was replayed, or for how many steps the run goes on. `None` if the whole
+/// run was replayed.
 fn covers(lever: &Lever, is_step: bool) -> Option<String> {
     match (&lever.lasts, lever.covers) {
         (Some(lasts), _) => {
@@ -45,7 +46,8 @@ fn covers(lever: &Lever, is_step: bool) -> Option<String> {
     }
 }
 
-/// What a lever costs, and what the replay covers. Empty for one that does not help.
+/// The cost of a lever and the part of the run that was replayed. Empty for a lever that does not
+/// help.
 fn cost(lever: &Lever, covers: Option<&str>) -> String {
     if lever.is_short() {
         return String::new();

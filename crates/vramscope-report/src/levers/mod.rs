@@ -64,7 +64,8 @@ fn limits_after(story: &OomStory, model: &WhatIf, asked: Option<u64>) -> [Option
     [available, at_most].map(Some)
 }
 
-/// The same of any run; `None` if the file does not tell.
+/// What PyTorch can have at least and at most in any run, failed or not, in bytes; `None` if the
+/// file does not tell.
 pub fn known_limits(target: Target<'_>, model: &WhatIf, asked: Option<u64>) -> [Option<u64>; 2] {
     match table::story(target) {
         Some(story) => limits_after(story, model, asked),
@@ -72,10 +73,11 @@ pub fn known_limits(target: Target<'_>, model: &WhatIf, asked: Option<u64>) -> [
     }
 }
 
-/// What is asked about a failed run.
+/// Options of the question which levers let a failed run go through.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OfFailure {
-    /// What PyTorch can have on another device, in bytes; `None` for that of the recording.
+    /// What PyTorch can have on another device, in bytes; `None` asks about the recording's
+    /// device.
     pub(crate) available: Option<u64>,
     /// Whether all changes are listed.
     pub(crate) is_complete: bool,

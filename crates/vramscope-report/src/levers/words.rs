@@ -47,9 +47,9 @@ pub fn lever_question(target: Target<'_>, lever: &Lever) -> String {
     if lever.basis != LeverBasis::Replayed {
         return String::new();
     }
-    let own = |conf: &String| Configuration::new(conf, is_less(target, conf)).ok();
+    let own = |conf: &String| Configuration::new(conf, is_less(target, conf));
     let Ok(recipes) = Recipe::parse_list(&lever.recipe) else { return String::new() };
-    let configurations = lever.conf.iter().filter_map(own).collect();
+    let Ok(configurations) = lever.conf.iter().map(own).collect() else { return String::new() };
     Options { configurations, recipes, ..Options::default() }.to_string()
 }
 
