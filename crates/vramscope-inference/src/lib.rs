@@ -30,19 +30,19 @@ pub use claims::changes::{
     RecipeError, Value,
 };
 pub use claims::findings::{
-    Aftermath, AlgorithmSearch, BlindSpot, Buckets, CacheTwice, Climb, Context, CostlySetting,
-    Creep, Cycle, DeadAtPeak, Facts, Finding, Gathered, GradientsHeld, GraphPools, Grows, Growth,
-    GrowthKind, HeldTooLong, Idle, LargerPass, Loaded, NoGrad, OnePiece, OomStory, OutOfReach,
-    Overrun, PeakCause, PendingFrees, Pinned, PinnedCause, PoolGrowth, RankSkew, ReservedPeak,
-    Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool, Table, Verdict, blind_spots,
-    findings, rank_skew, rank_why, rank_words,
+    Aftermath, Ahead, AlgorithmSearch, BlindSpot, Buckets, CacheTwice, Climb, Context,
+    CostlySetting, Creep, Cycle, DeadAtPeak, Facts, Finding, Gathered, GradientsCall,
+    GradientsHeld, GraphPools, Grows, Growth, GrowthKind, HeldTooLong, Idle, LargerPass, Loaded,
+    NoGrad, OnePiece, OomStory, OutOfReach, Overrun, PeakCause, PendingFrees, Pinned, PinnedCause,
+    PoolGrowth, RankSkew, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool,
+    Table, Untrained, Verdict, blind_spots, findings, rank_skew, rank_why, rank_words,
 };
 pub use claims::words::{capitalized, category_label, category_noun, place_words};
 pub use claims::{
     About, Basis, ChangeKind, Claim, Common, Covers, EditRecord, Exhibit, FindingId, FindingKind,
     Found, Lasts, Lever, LeverBasis, LeverPlace, Look, NoFindingId, Part, Parts, PeakPart, Phrase,
     Predicted, Scene, Sentence, Severity, Simulated, Spot, SpotWhat, Words, at_or_with, is_detail,
-    lower_first, peak_parts, plain, site_filter,
+    is_known_part, known_parts, lower_first, peak_parts, plain, site_filter,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use evidence::passes::{Earlier, Pass, PassBasis, PassKind, Passes, Span};

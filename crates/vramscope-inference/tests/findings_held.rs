@@ -3,9 +3,7 @@
 
 use crate::{Device, parse};
 use serde_json::{Value, json};
-use vramscope_inference::{
-    Facts, Finding, FindingKind, GradientsHeld, HeldTooLong, PeakPart, Recipe, peak_parts,
-};
+use vramscope_inference::{Facts, Finding, FindingKind, HeldTooLong, PeakPart, Recipe, peak_parts};
 use vramscope_trace::slicing::now;
 use vramscope_units::Bytes;
 
@@ -334,12 +332,6 @@ fn results_that_are_gone_at_the_next_peak_cost_its_distance() {
     assert_eq!((finding.bytes, *saving), (40 * MIB, Bytes(10 * MIB)));
 }
 
-fn gradients(found: &[Finding]) -> GradientsHeld {
-    let [finding] = found else { panic!("one finding, not {found:?}") };
-    let Facts::GradientsHeld(held) = finding.facts else { panic!("{finding:?}") };
-    held
-}
-
 #[test]
 fn gradients_of_frozen_parameters_are_never_replaced() {
     let mut program = Program::default();
@@ -355,13 +347,17 @@ fn gradients_of_frozen_parameters_are_never_replaced() {
         program.free_all(gradients, &zero_grad());
         program.free(batch, &main(18));
     }
-    let held = gradients(&program.found(FindingKind::GradientsHeld));
-    assert!(held.is_frozen, "{held:?}");
-    assert_eq!(held.at_peak, Bytes(48 * MIB));
+    let found = program.found(FindingKind::NoGrad);
+    let [Facts::Untrained(untrained)] = found.iter().map(|of| &of.facts).collect::<Vec<_>>()[..]
+    else {
+        panic!("one finding, not {found:?}")
+    };
+    assert_eq!(untrained.gradients, Bytes(48 * MIB));
+    assert_eq!(program.found(FindingKind::GradientsHeld), []);
 }
 
 #[test]
-fn gradients_that_backward_makes_anew_cost_little() {
+fn gradients_that_backward_makes_anew_at_once_are_no_finding() {
     let mut program = Program::default();
     program.build();
     let mut old = Vec::new();
@@ -380,9 +376,7 @@ fn gradients_that_backward_makes_anew_cost_little() {
         program.free(loss, &main(25));
         program.free(batch, &main(18));
     }
-    let held = gradients(&program.found(FindingKind::GradientsHeld));
-    assert_eq!((held.at_peak, held.saving), (Bytes(64 * MIB), Bytes(2 * MIB)));
-    assert!(!held.is_frozen, "{held:?}");
+    assert_eq!(program.found(FindingKind::GradientsHeld), []);
 }
 
 #[test]

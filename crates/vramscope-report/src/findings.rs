@@ -9,6 +9,7 @@ use crate::card::{Card, CardFinding};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::holders::{self, Holder, HolderKind};
 use crate::levers;
+use crate::lines::call_of;
 use crate::proof::{self, Proof};
 use crate::target::Target;
 use crate::text::file_name;
@@ -280,7 +281,9 @@ fn entries<'a>(
         let scene = target.entry.scene(target.index, finding, predicted, is_held);
         let claim = finding.facts.claim();
         let Words { title, text, action } = claim.words(&scene);
-        let action = holders::advised(&told, action);
+        // What a leak holds is dropped. Other memory is needed, for a shorter time.
+        let is_leak = matches!(finding.kind(), FindingKind::Growth | FindingKind::Cycle);
+        let action = if is_leak { holders::advised(&told, action) } else { action };
         let holders = told.into_iter().map(|told| told.holder).collect();
         let mut place = claim.spot(&scene).map(|spot| place::of_spot(target, spot));
         // What replays say is a list of its own.
@@ -301,6 +304,12 @@ fn entries<'a>(
             && place.site == innermost.label()
         {
             place.note = format!("called from {caller}");
+        }
+        if let (FindingKind::Oom, Some(place)) = (finding.kind(), &mut place)
+            && place.note.is_empty()
+            && let Some(call) = stack.and_then(|stack| call_of(target, stack))
+        {
+            place.note = format!("which calls {call}");
         }
         let (sites, children) = sites_of(children(target, finding));
         let record = FindingRecord {

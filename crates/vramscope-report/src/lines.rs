@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_inference::{
     Allocation, BackwardBasis, BackwardSite, Category, CategoryBytes, Earlier, Facts,
-    backward_sites,
+    backward_sites, known_parts,
 };
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, strides};
@@ -62,7 +62,8 @@ pub struct HoldingLine {
     pub percent: u32,
     /// The category of most of it.
     pub category: Category,
-    /// What the line does, if that alone explains its memory: `conversion`, `copy`; absent else.
+    /// What its memory is, if that alone explains it: `copies of the logits`, `conversion`, `copy`,
+    /// `torch.cdist`; absent else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub does: Option<Cow<'static, str>>,
@@ -99,12 +100,20 @@ pub struct LinePlace {
 }
 
 impl HoldingLine {
+    /// Whether its memory is what the line's backward makes.
+    pub(crate) fn is_of_backward(&self) -> bool {
+        self.site.starts_with(BACKWARD_OF)
+    }
+
     /// Whether it is a line, and not memory without a call stack.
     pub(crate) fn is_place(&self) -> bool {
         let without = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded];
         self.site != NO_STACK && without.into_iter().all(|why| self.site != no_stack(why))
     }
 }
+
+/// Begins the site of what the backward of a line makes.
+const BACKWARD_OF: &str = "backward of ";
 
 /// A call site, or why there is none.
 type SiteKey = (Option<Frame>, Option<NoStack>);
@@ -115,11 +124,21 @@ struct Held {
     bytes: u64,
     before: u64,
     categories: CategoryBytes,
+    /// The bytes of each known part of a peak.
+    parts: BTreeMap<&'static str, u64>,
     /// The bytes of each pass that its blocks are of.
     passes: BTreeMap<usize, u64>,
     /// The call stack of its largest block.
     stack: StackId,
     largest: u64,
+}
+
+impl Held {
+    /// The known part of a peak that has most of its bytes.
+    fn known_part(&self) -> Option<&'static str> {
+        let most = self.parts.iter().max_by_key(|(_, bytes)| **bytes);
+        most.filter(|(_, bytes)| **bytes > self.bytes / 2).map(|(noun, _)| *noun)
+    }
 }
 
 /// The lines that hold most requested bytes after a slot, most first.
@@ -155,6 +174,7 @@ async fn lines_of_share(
     let earlier = passes.before(trace, slot);
     let slots: Vec<u32> = [slot].into_iter().chain(earlier.map(|of| of.slot)).collect();
     let forward = forward_lines(target, &slots, budget).await;
+    let parts = known_parts(entry.evidence(index), slot, budget).await;
     let mut lines: FxHashMap<(SiteKey, Option<Frame>), Held> = FxHashMap::default();
     let mut whole = 0_u64;
     let mut parameters: FxHashMap<u64, u32> = FxHashMap::default();
@@ -177,6 +197,10 @@ async fn lines_of_share(
                 whole = whole.saturating_add(bytes);
                 held.bytes = held.bytes.saturating_add(bytes);
                 let category = categories.get(i).category;
+                if let Some(part) = parts.get(&i) {
+                    let of = held.parts.entry(part).or_default();
+                    *of = of.saturating_add(bytes);
+                }
                 let of = &mut held.categories[category as usize];
                 *of = of.saturating_add(bytes);
                 if category == Category::Parameter {
@@ -297,7 +321,7 @@ fn line(
         }),
         was,
         site: match forward {
-            Some(frame) => format!("backward of {}", line_or_label(target.snapshot(), frame)),
+            Some(frame) => format!("{BACKWARD_OF}{}", line_or_label(target.snapshot(), frame)),
             None => own.map_or_else(
                 || row_site(target.entry, held.stack, no_stack),
                 |frame| line_or_label(target.snapshot(), frame),
@@ -310,9 +334,10 @@ fn line(
         bytes: Bytes(held.bytes),
         percent,
         category,
-        does: does(target, held.stack)
-            .map(Cow::Borrowed)
-            .filter(|_| forward.is_none() && percent >= NAMED_PERCENT && is_made),
+        does: held.known_part().map(Cow::Borrowed).or_else(|| {
+            let is_told = forward.is_none() && percent >= NAMED_PERCENT && is_made;
+            is_told.then(|| does(target, held.stack)).flatten()
+        }),
         before_bytes: earlier.map(|_| Bytes(held.before)),
         text: (!text.is_empty()).then(|| text.join(", ")),
     }
@@ -365,22 +390,68 @@ fn called_from(target: Target<'_>, stack: StackId) -> Option<String> {
     line_of(snapshot, own)
 }
 
-/// What the innermost Python frame of a call stack does: a function's name, or the only call of
-/// its source line, that makes another copy of what exists.
-fn does(target: Target<'_>, stack: StackId) -> Option<&'static str> {
+/// What a call stack does: the function of PyTorch that makes another copy of what exists, else
+/// the only call of its kind on the program's line.
+fn does(target: Target<'_>, stack: StackId) -> Option<Cow<'static, str>> {
     let snapshot = target.snapshot();
-    let frames = snapshot.stack(stack).map(|frame| (snapshot.text(frame.name), frame));
-    let mut frames = frames.filter(|(_, frame)| is_python(&snapshot.text(frame.file)));
-    let (name, frame) = frames.next()?;
-    let of_name = OPERATIONS.iter().find(|of| of.functions.iter().any(|part| name.contains(part)));
-    if let Some(of) = of_name {
-        return Some(of.noun);
+    for frame in snapshot.stack(stack) {
+        let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
+        let is_of = |of: &&Operation| of.functions.iter().any(|part| name.contains(part));
+        if let Some(of) = OPERATIONS.iter().find(is_of).filter(|_| is_python(&file)) {
+            return Some(of.noun.into());
+        }
+        if is_python(&file) && !is_framework_frame(&name, &file) {
+            break;
+        }
     }
-    let source = target.entry.sidecar()?.source(&snapshot.text(frame.file), frame.line)?;
+    let source = own_source(target, stack)?;
     let mut found =
         OPERATIONS.iter().filter(|of| of.calls.iter().any(|call| source.contains(call)));
-    found.next().filter(|_| found.next().is_none()).map(|of| of.noun)
+    match (found.next(), found.next()) {
+        (Some(only), None) => Some(only.noun.into()),
+        _ => called(source).map(Cow::from),
+    }
 }
+
+/// The source line of the program that allocates, not through a module that it calls.
+fn own_source<'a>(target: Target<'a>, stack: StackId) -> Option<&'a str> {
+    let snapshot = target.snapshot();
+    let frames =
+        snapshot.stack(stack).map(|of| (snapshot.text(of.name), snapshot.text(of.file), of));
+    let mut frames = frames.filter(|(_, file, _)| is_python(file));
+    let (name, file, frame) =
+        frames.find(|(name, file, _)| name == MODULE_CALL || !is_framework_frame(name, file))?;
+    target.entry.source(&file, frame.line).filter(|_| name != MODULE_CALL)
+}
+
+/// The function of `torch.nn.Module` that each call of a module runs.
+const MODULE_CALL: &str = "_call_impl";
+
+/// The function of PyTorch by which the program's line allocates: `F.interpolate`.
+pub(crate) fn call_of(target: Target<'_>, stack: StackId) -> Option<String> {
+    own_source(target, stack).and_then(called)
+}
+
+/// The only function of PyTorch that a line of source calls by its module: `F.interpolate`.
+fn called(source: &str) -> Option<String> {
+    let mut all: Vec<&str> = Vec::new();
+    for part in source.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '('))) {
+        // Of `f(torch.cat(` each call.
+        let calls = part.split_inclusive('(').filter_map(|call| call.strip_suffix('('));
+        all.extend(calls.filter(|call| {
+            let name = call.strip_prefix("torch.").or_else(|| call.strip_prefix("F."));
+            let name = name.map(|name| name.strip_prefix("nn.functional.").unwrap_or(name));
+            name.is_some_and(|name| !name.contains('.') && !NO_RESULT.contains(&name))
+        }));
+    }
+    all.sort_unstable();
+    all.dedup();
+    if let [only] = all[..] { Some(only.to_owned()) } else { None }
+}
+
+/// Functions of `torch` that allocate nothing.
+const NO_RESULT: &[&str] =
+    &["no_grad", "inference_mode", "enable_grad", "autocast", "device", "compile", "Generator"];
 
 /// An operation that makes another copy of what exists.
 struct Operation {
@@ -413,3 +484,24 @@ const OPERATIONS: &[Operation] = &[
         calls: &["torch.load("],
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::called;
+
+    #[test]
+    fn one_function_of_a_line_is_named() {
+        let named = [
+            ("d = torch.cdist(a, b)", Some("torch.cdist")),
+            ("return F.interpolate(logits, size=images.shape[-2:])", Some("F.interpolate")),
+            ("(torch.cat(a) == torch.cat(b)).sum()", Some("torch.cat")),
+            ("x = torch.nn.functional.gelu(y)", Some("torch.nn.functional.gelu")),
+            ("x = F.relu(torch.mm(a, b))", None),
+            ("with torch.no_grad(): y = model(x)", None),
+            ("self.F.x(1)", None),
+        ];
+        for (source, name) in named {
+            assert_eq!(called(source).as_deref(), name, "{source}");
+        }
+    }
+}

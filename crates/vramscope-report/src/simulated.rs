@@ -5,8 +5,8 @@ use crate::derived::Derived;
 use crate::levers::{self, OfFailure};
 use crate::target::Target;
 use vramscope_inference::{
-    Capacity, ChangeKind, Facts, Finding, Growth, OomStory, Predicted, Question, Rest, Scenario,
-    Search, Simulated, Verdict, WhatIf, settings_text, split_outside_brackets,
+    Capacity, ChangeKind, Facts, Finding, Growth, OomStory, Predicted, Question, Recipe, Rest,
+    Scenario, Search, Simulated, Verdict, WhatIf, settings_text, split_outside_brackets,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_trace::{AllocatorSettings, line_of};
@@ -28,14 +28,18 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let mut ooms: Vec<(usize, &OomStory)> = Vec::new();
     let mut reserved = None;
     let mut growths: Vec<(usize, &Growth)> = Vec::new();
-    let (mut dead, mut graphs) = (None, None);
+    let mut dead = None;
+    let mut edits: Vec<(usize, Recipe)> = Vec::new();
     for (i, finding) in findings.iter().enumerate() {
         match &finding.facts {
             Facts::Oom(story) if ooms.len() < MAX_OOMS => ooms.push((i, story)),
             Facts::Reserved(_) => reserved = Some(i),
             Facts::DeadAtPeak(_) => dead = Some(i),
             // A backward pass may still use a graph that lives at the end.
-            Facts::NoGrad(facts) if !facts.is_open => graphs = Some(i),
+            Facts::NoGrad(facts) if !facts.is_open && facts.kept_by.is_none() => {
+                edits.push((i, Recipe::eval_no_grad()))
+            }
+            Facts::GradientsHeld(_) => edits.push((i, Recipe::zero_grad_early())),
             Facts::Growth(growth) if growths.len() < MAX_GROWTHS => growths.push((i, growth)),
             _ => {}
         }
@@ -43,8 +47,9 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     // A run that failed has no peak to compare with.
     let reserved = reserved.filter(|_| ooms.is_empty());
     growths.retain(|_| ooms.is_empty());
-    let [dead, graphs] = [dead, graphs].map(|of_run| of_run.filter(|_| ooms.is_empty()));
-    let has_others = reserved.is_some() || dead.is_some() || graphs.is_some();
+    let dead = dead.filter(|_| ooms.is_empty());
+    edits.retain(|_| ooms.is_empty());
+    let has_others = reserved.is_some() || dead.is_some() || !edits.is_empty();
     if ooms.is_empty() && growths.is_empty() && !has_others {
         return Vec::new();
     }
@@ -77,8 +82,9 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
         let fixes = levers::last_uses(target, model, &findings[i], budget).await;
         all.push((i, Predicted { fixes, ..Predicted::default() }));
     }
-    if let Some(i) = graphs.filter(|_| !model.starts_late()) {
-        let fixes = levers::without_graphs(target, model, budget).await.into_iter().collect();
+    edits.retain(|_| !model.starts_late());
+    for (i, recipe) in edits {
+        let fixes = levers::edited(target, model, recipe, budget).await.into_iter().collect();
         all.push((i, Predicted { fixes, ..Predicted::default() }));
     }
     if let Some(i) = reserved {

@@ -7,7 +7,7 @@ use crate::phases::{Place, place};
 use crate::target::{Target, event_of, slot_of};
 use vramscope_inference::{
     Category, CategoryBytes, Facts, Finding, FindingId, MemoryUse, OomStory, Phrase, Sentence,
-    Severity, Verdict as OomVerdict, category_label, category_noun, place_words,
+    Severity, Verdict as OomVerdict, category_label, category_noun, is_known_part, place_words,
     slot_of_reserved_peak,
 };
 use vramscope_trace::Exactness;
@@ -226,19 +226,41 @@ impl PeakWords<'_> {
                         .map_or_else(String::new, |line| format!(", most at {}", line.site)),
                 );
         }
-        let percent = format!(": {} % ", share(most));
+        let sentence = Sentence::new("Peak ").and(peak).and(self.place.clone());
         let noun = match category {
             Category::Unknown => "of unknown use",
             _ => category_label(category),
         };
-        let sentence = Sentence::new("Peak ").and(peak).and(self.place.clone());
-        let sentence = sentence.text(percent).and(category_noun(category, noun));
-        match self.lines.iter().find(|line| line.is_place()) {
+        let part = self.known_part().filter(|(_, bytes)| *bytes > most);
+        let sentence = match part {
+            Some((part, bytes)) => sentence.text(format_args!(": {} % {part}", share(bytes))),
+            None => sentence
+                .text(format_args!(": {} % ", share(most)))
+                .and(category_noun(category, noun)),
+        };
+        let is_of_part = |line: &&HoldingLine| match part {
+            Some((part, _)) => line.does.as_deref() == Some(part) && !line.is_of_backward(),
+            None => true,
+        };
+        match self.lines.iter().filter(is_of_part).find(|line| line.is_place()) {
             Some(line) => {
                 sentence.text(format_args!(", largest line {}, {}", line.site, line.bytes.brief()))
             }
             None => sentence,
         }
+    }
+}
+
+impl<'a> PeakWords<'a> {
+    /// The part of the peak with a known cure that has most of the lines' bytes, and these.
+    fn known_part(&self) -> Option<(&'a str, u64)> {
+        let of = |line: &'a HoldingLine| line.does.as_deref().filter(|noun| is_known_part(noun));
+        let nouns = self.lines.iter().filter_map(of);
+        let sums = nouns.map(|noun| {
+            let lines = self.lines.iter().filter(|line| line.does.as_deref() == Some(noun));
+            (noun, lines.fold(0, |sum: u64, line| sum.saturating_add(line.bytes.0)))
+        });
+        sums.max_by_key(|(_, bytes)| *bytes)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) mod words;
 pub use found::{Common, Found, Part};
 pub use id::{FindingId, NoFindingId};
 pub use kinds::{About, Basis, FindingKind};
-pub use peak_parts::{PeakPart, peak_parts};
+pub use peak_parts::{PeakPart, is_known_part, known_parts, peak_parts};
 pub use phrase::{Phrase, Sentence, at_or_with, lower_first, plain, site_filter};
 pub use precedence::is_detail;
 pub use predicted::{

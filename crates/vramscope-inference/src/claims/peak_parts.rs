@@ -7,6 +7,7 @@ use super::changes::Recipe;
 use crate::category::{Category, Phase};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::{Cut, Evidence, Materiality, saving};
+use rustc_hash::FxHashMap;
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_trace::{Block, Origin};
@@ -37,6 +38,18 @@ enum Cause {
 }
 
 impl Cause {
+    const ALL: [Self; 4] = [Self::Foreach, Self::Autocast, Self::Logits, Self::Scores];
+
+    /// What its blocks are.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Foreach => "temporaries of a foreach optimizer",
+            Self::Autocast => "weights cast by autocast",
+            Self::Logits => "copies of the logits",
+            Self::Scores => "attention scores",
+        }
+    }
+
     /// The change that makes do without it.
     fn cure(self) -> Recipe {
         match self {
@@ -61,10 +74,37 @@ pub struct PeakPart {
     pub without: u64,
 }
 
-/// The blocks of one cause.
-struct Group {
-    site: Option<FrameId>,
-    cuts: Vec<Cut>,
+/// The blocks of a cause.
+struct Blocks<'a> {
+    cx: Evidence<'a>,
+    marks: &'a Marks,
+    cause: Cause,
+    /// The sizes of its blocks, if they tell them.
+    sizes: Vec<u64>,
+}
+
+impl<'a> Blocks<'a> {
+    /// Those of a cause, if the blocks that are live at a moment show it.
+    fn of(cx: Evidence<'a>, marks: &'a Marks, cause: Cause, live: &[u32]) -> Option<Self> {
+        let sizes = match cause {
+            Cause::Logits => logits(cx, marks, live)?,
+            Cause::Scores => scores(cx, marks, live)?,
+            Cause::Foreach | Cause::Autocast => Vec::new(),
+        };
+        Some(Self { cx, marks, cause, sizes })
+    }
+
+    fn has(&self, index: u32) -> bool {
+        let Self { cx, marks, cause, sizes } = self;
+        let block = &cx.trace.blocks[index as usize];
+        let is_size = || sizes.contains(&block.bytes.0) && cx.is_result(index);
+        match cause {
+            Cause::Foreach => is_foreach(*cx, marks, index),
+            Cause::Autocast => is_cached_cast(*cx, marks, block),
+            Cause::Logits => is_size(),
+            Cause::Scores => is_size() && block.stack != StackId::EMPTY,
+        }
+    }
 }
 
 /// The parts of the peak with a known cure, largest saving first. Empty after a failed allocation:
@@ -79,14 +119,25 @@ pub fn peak_parts<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec
         let marks = Marks::new(cx.snapshot, budget).await;
         let live = cx.trace.live_at(cx.peak_slot(), budget).await;
         let live: Vec<u32> = live.iter().map(|&(index, _)| index).collect();
-        for cause in [Cause::Foreach, Cause::Autocast, Cause::Logits, Cause::Scores] {
+        for cause in Cause::ALL {
             budget.charge(8 * live.len() as u64).await;
-            let Some(group) = group(cx, &marks, cause, &live, budget).await else { continue };
-            let saving = saving(cx, &group.cuts, budget).await;
+            let Some(blocks) = Blocks::of(cx, &marks, cause, &live) else { continue };
+            let block = |i: u32| &cx.trace.blocks[i as usize];
+            let at_peak = live.iter().copied().filter(|&i| blocks.has(i));
+            let size = |&i: &u32| (block(i).stack != StackId::EMPTY, block(i).bytes);
+            let Some(largest) = at_peak.max_by_key(size) else { continue };
+            let mut cuts = Vec::new();
+            let visit = |i, block: &Block| {
+                if blocks.has(i) {
+                    cuts.push(Cut { from: block.enters, to: block.leaves, bytes: block.bytes.0 });
+                }
+            };
+            cx.trace.each_block(4, budget, visit).await;
+            let saving = saving(cx, &cuts, budget).await;
             if MATTERS.is_met(saving.bytes, cx.peak()) {
                 found.push(PeakPart {
                     cure: cause.cure(),
-                    site: group.site,
+                    site: cx.program_frame(block(largest).stack),
                     saving: saving.bytes,
                     without: saving.peak,
                 });
@@ -97,37 +148,29 @@ pub fn peak_parts<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec
     })
 }
 
-/// The blocks of a cause, if some are live at the peak.
-async fn group(
+/// What blocks with a known cure are, among those that are live after a slot: `copies of the
+/// logits`.
+pub async fn known_parts(
     cx: Evidence<'_>,
-    marks: &Marks,
-    cause: Cause,
-    live: &[u32],
+    slot: u32,
     budget: &mut Budget,
-) -> Option<Group> {
-    let block = |i: u32| &cx.trace.blocks[i as usize];
-    let sizes = match cause {
-        Cause::Logits => logits(cx, marks, live)?,
-        Cause::Scores => scores(cx, marks, live)?,
-        Cause::Foreach | Cause::Autocast => Vec::new(),
-    };
-    let is_size = |i: u32| sizes.contains(&block(i).bytes.0) && cx.is_result(i);
-    let belongs = |i: u32| match cause {
-        Cause::Foreach => is_foreach(cx, marks, i),
-        Cause::Autocast => is_cached_cast(cx, marks, block(i)),
-        Cause::Logits => is_size(i),
-        Cause::Scores => is_size(i) && block(i).stack != StackId::EMPTY,
-    };
-    let at_peak = live.iter().copied().filter(|&i| belongs(i));
-    let largest = at_peak.max_by_key(|&i| (block(i).stack != StackId::EMPTY, block(i).bytes))?;
-    let mut cuts = Vec::new();
-    let visit = |i, b: &Block| {
-        if belongs(i) {
-            cuts.push(Cut { from: b.enters, to: b.leaves, bytes: b.bytes.0 });
-        }
-    };
-    cx.trace.each_block(4, budget, visit).await;
-    Some(Group { site: cx.program_frame(block(largest).stack), cuts })
+) -> FxHashMap<u32, &'static str> {
+    let marks = Marks::new(cx.snapshot, budget).await;
+    let live = cx.trace.live_at(slot, budget).await;
+    let live: Vec<u32> = live.iter().map(|&(index, _)| index).collect();
+    let mut nouns = FxHashMap::default();
+    for cause in Cause::ALL {
+        budget.charge(8 * live.len() as u64).await;
+        let Some(blocks) = Blocks::of(cx, &marks, cause, &live) else { continue };
+        let of_cause = live.iter().filter(|&&index| blocks.has(index));
+        nouns.extend(of_cause.map(|&index| (index, cause.noun())));
+    }
+    nouns
+}
+
+/// Whether a noun is one of [`known_parts`].
+pub fn is_known_part(noun: &str) -> bool {
+    Cause::ALL.iter().any(|cause| cause.noun() == noun)
 }
 
 /// Whether an optimizer makes a block for all parameters at once, and drops it.

@@ -73,6 +73,7 @@ const RULES: &[Rule] = &{
             ..rule(D::NoGrad, All, D::PeakEvaluation, "graphs of an evaluation are not its results")
         },
         rule(D::Buckets, All, D::GradientsHeld, "gradients in buckets stay on purpose"),
+        rule(D::Ahead, All, D::PeakStep, "a queue that is full at the start is no larger step"),
         rule(D::PeakEvaluation, All, D::PeakBuilding, "one moment sets the peak"),
         rule(D::PeakEvaluation, All, D::PeakStep, "one moment sets the peak"),
         rule(D::PeakBuilding, All, D::PeakStep, "one moment sets the peak"),

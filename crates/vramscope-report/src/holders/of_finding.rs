@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use vramscope_inference::capitalized;
 use vramscope_inference::{About, Category, Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
-use vramscope_trace::is_python;
+use vramscope_trace::{is_python, line_of};
 use vramscope_units::{Blocks, Bytes};
 
 /// The most holders of a finding.
@@ -260,6 +260,25 @@ pub(crate) fn droppable(target: Target<'_>) -> Vec<(String, Vec<u32>)> {
     let named =
         |row: u32| (words::references(holders, &holders.drops[row as usize].links), births(row));
     rows.into_iter().map(named).collect()
+}
+
+/// The name of what holds most of the memory that is made through a line of the program:
+/// `"losses"`. `None` if nothing tells it.
+pub(crate) fn name_of_line(target: Target<'_>, line: &str) -> Option<String> {
+    let holders = target.entry.holders()?;
+    let snapshot = target.snapshot();
+    let mut all = members(target, target.entry.held(target.index));
+    let mut stacks: FxHashMap<StackId, bool> = FxHashMap::default();
+    all.retain(|member| {
+        let stack = target.trace().blocks[member.index as usize].stack;
+        let is_of = || snapshot.stack(stack).any(|f| line_of(snapshot, f).as_deref() == Some(line));
+        *stacks.entry(stack).or_insert_with(is_of)
+    });
+    let whole = sum(&all);
+    let (kind, members) = groups(holders, all).into_iter().next()?;
+    let is_most = kind == HolderKind::Reference && sum(&members) > whole / 2;
+    let row = common_drop(holders, &members).filter(|_| is_most)?;
+    Some(words::references(holders, &holders.drops[row as usize].links))
 }
 
 /// The largest drops at a failed allocation that free hardly anything of the model.

@@ -126,7 +126,14 @@ async fn replayed(
         let finding = &finding.record;
         let cures = Some(finding.id.clone());
         let first = finding.fixes.first().cloned();
-        first.map(|lever| Lever { cures, outcome: None, short_by: None, ..lever })
+        let place = || place_of(finding);
+        first.map(|lever| Lever {
+            cures,
+            outcome: None,
+            short_by: None,
+            place: lever.place.clone().or_else(place),
+            ..lever
+        })
     };
     let mut all: Vec<Lever> = findings.iter().filter_map(of_finding).collect();
     all.extend(settings(trial, findings, budget).await);
@@ -241,18 +248,23 @@ fn cure(finding: &FindingRecord, now: u64) -> Option<Lever> {
     // Its first sentence, without the reason.
     let first = finding.action.split(". ").next()?;
     let first = first.split(": ").next().unwrap_or(first);
-    let place = finding.place.as_ref().filter(|place| place.line > 0);
     Some(Lever {
         id: finding.id.to_string(),
         kind: finding.kind.name().to_owned(),
         text: first.trim_end_matches('.').to_owned(),
-        place: place.map(|place| LeverPlace {
-            site: format!("{}:{}", file_name(&place.file), place.line),
-            file: place.file.clone(),
-            line: place.line,
-        }),
+        place: place_of(finding),
         cures: Some(finding.id.clone()),
         ..estimated(&finding.path, finding.device, now, saving)
+    })
+}
+
+/// The line of a finding.
+fn place_of(finding: &FindingRecord) -> Option<LeverPlace> {
+    let place = finding.place.as_ref().filter(|place| place.line > 0)?;
+    Some(LeverPlace {
+        site: format!("{}:{}", file_name(&place.file), place.line),
+        file: place.file.clone(),
+        line: place.line,
     })
 }
 

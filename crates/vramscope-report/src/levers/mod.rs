@@ -12,7 +12,7 @@ mod words;
 pub(crate) use candidates::other_settings;
 pub(crate) use dead::last_uses;
 pub(crate) use list::{MAX_TOLD, levers};
-pub(crate) use plan::{MAX_BATCH, plan as of_device, without, without_graphs};
+pub(crate) use plan::{MAX_BATCH, edited, plan as of_device, without};
 pub use plan::{PlanRecord, PlannedSet};
 pub use table::{LeverTable, NoLever, SettingNeeds, lever_table, setting_needs};
 

@@ -275,25 +275,26 @@ pub(crate) async fn without(
     total: Bytes,
     budget: &mut Budget,
 ) -> Option<Lever> {
-    let lever = edited(target, model, Recipe::del(line.to_owned()), budget).await?;
+    let lever = replayed(target, model, Recipe::del(line.to_owned()), budget).await?;
     let is_all = lever.lowers.0 <= total.0 + total.0 / 8;
     is_all.then_some(lever)
 }
 
-/// The run with `torch.no_grad()` for its evaluations. `None` if that saves less than
+/// The run with the edit that cures a finding. `None` if that saves less than
 /// [`MIN_SAVING_PERCENT`] of the peak.
-pub(crate) async fn without_graphs(
+pub(crate) async fn edited(
     target: Target<'_>,
     model: &WhatIf,
+    recipe: Recipe,
     budget: &mut Budget,
 ) -> Option<Lever> {
-    let lever = edited(target, model, Recipe::eval_no_grad(), budget).await?;
+    let lever = replayed(target, model, recipe, budget).await?;
     let peak = target.trace().requested_band.peak.max(0) as u64;
     (lever.lowers.0.saturating_mul(100) > peak.saturating_mul(MIN_SAVING_PERCENT)).then_some(lever)
 }
 
 /// The whole run with one edit; `None` if it does not go through.
-async fn edited(
+async fn replayed(
     target: Target<'_>,
     model: &WhatIf,
     recipe: Recipe,
@@ -308,5 +309,5 @@ async fn edited(
     Some(lever)
 }
 
-/// An edit of an evaluation is told if it saves at least this part of the peak, in percent.
-const MIN_SAVING_PERCENT: u64 = 5;
+/// An edit is told if it saves at least this part of the peak, in percent.
+const MIN_SAVING_PERCENT: u64 = 2;

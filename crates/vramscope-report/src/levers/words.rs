@@ -1,6 +1,7 @@
 //! The words of levers.
 
 use super::candidates::Candidate;
+use crate::holders;
 use crate::target::Target;
 use crate::what_if::{Configuration, Options, Outcome};
 use vramscope_inference::{
@@ -71,9 +72,16 @@ fn changes(target: Target<'_>, recipes: &[Recipe], applied: &[Applied]) -> Vec<S
         Cost::Batch if !trains => {
             recipe.called(applied).replace("batch", "input (batch, length or size)")
         }
-        _ => recipe.called(applied),
+        _ => dropped(target, recipe).unwrap_or_else(|| recipe.called(applied)),
     };
     recipes.iter().zip(applied).map(of).collect()
+}
+
+/// `Drop "losses" after each step`: what holds the results of a line, if that is known.
+fn dropped(target: Target<'_>, recipe: &Recipe) -> Option<String> {
+    let Value::Site(site) = &recipe.value else { return None };
+    let name = (recipe.change.name() == "del").then(|| holders::name_of_line(target, site));
+    Some(format!("Drop {} after each step", name.flatten()?))
 }
 
 /// What to do, before the run was replayed with it.

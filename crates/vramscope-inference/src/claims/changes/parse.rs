@@ -5,7 +5,7 @@ use super::recipe::Recipe;
 use super::value::{FACTORS, PARTS, Value};
 use super::{
     CHANGES, attention_flash, autocast_cache, batch, chunked_loss, del, drop_held, eval_no_grad,
-    foreach_off, last_use,
+    foreach_off, last_use, zero_grad,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -55,6 +55,11 @@ impl Recipe {
     /// `eval:no_grad`.
     pub fn eval_no_grad() -> Self {
         eval_no_grad::EVAL_NO_GRAD.with(Value::None)
+    }
+
+    /// `zero_grad:early`.
+    pub fn zero_grad_early() -> Self {
+        zero_grad::EARLY.with(Value::None)
     }
 
     /// `del:FILE:LINE`.

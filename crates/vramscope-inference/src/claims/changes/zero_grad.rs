@@ -3,7 +3,7 @@
 use super::optimizer_in_backward::IN_BACKWARD;
 use super::prelude::*;
 use crate::evidence::gradients;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Fields of `early` and `late` alike.
 const PLAIN: Change = Change {
@@ -28,7 +28,7 @@ pub(super) static EARLY: Change = Change {
         compared => compared,
     },
     snippet: include_str!("snippets/zero_grad_early.py"),
-    called: |_, _| "Call zero_grad() right after step()".to_owned(),
+    called: |_, _| "Call zero_grad(set_to_none=True) right after step()".to_owned(),
     ..PLAIN
 };
 
@@ -88,24 +88,31 @@ enum When {
 }
 
 fn zero_grad(lives: &mut Lives, when: When) -> Result<Applied, Declined> {
+    let steps = lives.steps();
     let mut spans = FxHashMap::default();
-    for step in lives.steps() {
-        spans.insert(
-            step,
-            (lives.span(step, StepPhase::Optimizer), lives.span(step + 1, StepPhase::Backward)),
-        );
+    for &step in &steps {
+        spans.insert(step, (updated(lives, step), lives.span(step + 1, StepPhase::Backward)));
     }
     let mut changed = 0;
-    for life in &mut lives.all {
-        if life.category != Category::Gradient || life.stays() {
+    let mut kept = Vec::new();
+    for (index, life) in lives.all.iter_mut().enumerate() {
+        if life.category != Category::Gradient || life.is_new {
             continue;
         }
-        let (optimizer, next) = spans.get(&life.step).copied().unwrap_or_default();
+        let (updated, next) = spans.get(&life.step).copied().unwrap_or_default();
+        let is_kept = next.is_some_and(|next| life.end > next.1);
+        if is_kept && when == When::Early {
+            kept.push(index);
+            continue;
+        }
+        if life.stays() {
+            continue;
+        }
         let died = life.dies_in.map(|(_, step)| step);
         let end = match when {
-            When::Early => optimizer
-                .filter(|span| died.is_some_and(|step| step > life.step) && life.end > span.1)
-                .map(|span| span.1 - 0.25),
+            When::Early => {
+                updated.filter(|&end| died.is_some_and(|step| step > life.step) && life.end > end)
+            }
             When::Late => match next {
                 Some(next) => (life.end < next.0).then_some(next.0 - 0.25),
                 None => (died == Some(life.step)).then_some(f64::INFINITY),
@@ -116,5 +123,51 @@ fn zero_grad(lives: &mut Lives, when: When) -> Result<Applied, Declined> {
             changed += 1;
         }
     }
+    let mut taken = FxHashSet::default();
+    for index in kept {
+        changed += u32::from(make_again(lives, index, &steps, &mut taken));
+    }
     Applied::of(changed, Declined::HadIt)
+}
+
+/// When the update of a step is over. One that allocates nothing follows backward at once.
+fn updated(lives: &Lives, step: i32) -> Option<f64> {
+    let optimizer = lives.span(step, StepPhase::Optimizer).map(|span| span.1 - 0.25);
+    optimizer.or_else(|| Some(lives.span(step, StepPhase::Backward)?.1 + 0.25))
+}
+
+/// Ends a gradient that lives through several steps with the optimizer of its own one. In each
+/// later step, what backward made to add to it is the gradient itself. `taken` are the blocks that
+/// stand for another gradient. False if a step does not show what it made.
+fn make_again(
+    lives: &mut Lives,
+    index: usize,
+    steps: &[i32],
+    taken: &mut FxHashSet<usize>,
+) -> bool {
+    let life = lives.all[index];
+    let Some(end) = updated(lives, life.step) else { return false };
+    let mut again = Vec::new();
+    for &step in steps.iter().filter(|&&step| step > life.step) {
+        let Some(backward) = lives.span(step, StepPhase::Backward) else { continue };
+        if backward.0 >= life.end {
+            break;
+        }
+        let is_same = |&at: &usize| {
+            let other = &lives.all[at];
+            other.bytes == life.bytes
+                && (!other.is_of_model() || other.category == Category::Gradient)
+                && other.end <= backward.1
+                && !taken.contains(&at)
+        };
+        let Some(made) = lives.born(backward.0, backward.1).find(is_same) else { return false };
+        again.push((made, updated(lives, step).unwrap_or(life.end)));
+    }
+    lives.all[index].end = end;
+    for (made, end) in again {
+        taken.insert(made);
+        let made = &mut lives.all[made];
+        (made.end, made.category) = (end.min(life.end), Category::Gradient);
+    }
+    true
 }

@@ -3,22 +3,32 @@
 //! `zero_grad(set_to_none=True)` frees gradients after each update, so that activations can take
 //! their place. Between two updates, gradients of micro-batches are needed.
 
+use super::facts::Finding;
+use super::untrained::untrained;
 use crate::category::{Category, Phase, PhaseSpan};
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
-use crate::evidence::Evidence;
-use crate::evidence::{Cut, saving};
+use crate::claims::words::capitalized;
+use crate::evidence::{Cut, Evidence, Materiality, saving};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 use std::ops::Range;
 use vramscope_snapshot::{Frame, StackId};
 use vramscope_trace::Block;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, grouped};
 
-/// The fewest bytes to report.
+/// A pass that holds fewer bytes does not count.
 const MIN_BYTES: u64 = 1 << 20;
+
+/// What is worth a finding: most programs keep gradients until they make new ones.
+const MATTERS: Materiality = Materiality::percent(2);
+
+/// The largest share of old gradients beside those of a model that no optimizer updates, in
+/// percent of these, if nothing else tells the two.
+const MAX_OLD_PERCENT: u64 = 10;
 
 /// Gradients that are live through forward passes that follow an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +44,27 @@ pub struct GradientsHeld {
     pub at_peak: Bytes,
     /// The peak of `requested_bytes` is lower by at most this without them.
     pub saving: Bytes,
-    /// Whether they are of parameters that no optimizer updates: `zero_grad` replaces the others,
-    /// and no optimizer state has their sizes.
-    pub is_frozen: bool,
-    /// The line of the program that calls the optimizer's `step()`; `None` if no call stack has it.
-    pub step_at: Option<Frame>,
+    /// The line of the program that calls the optimizer's `step()`, else `backward()`; `None` if no
+    /// call stack has one.
+    pub called_at: Option<(Frame, Call)>,
+}
+
+/// A call of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `Optimizer.step`.
+    Step,
+    /// `Tensor.backward`.
+    Backward,
+}
+
+impl Call {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step()",
+            Self::Backward => "backward()",
+        }
+    }
 }
 
 /// A forward pass that follows an update: gradients that are older than `update` and live until
@@ -55,40 +81,36 @@ struct Pass {
 }
 
 /// A gradient that a pass holds.
-struct Held {
-    block: u32,
+pub(super) struct Held {
+    pub(super) block: u32,
     /// The first pass that holds it, and the one after the last.
     passes: Range<usize>,
 }
 
-/// The finding about gradients, if forward passes hold them. `growing` are call stacks that grow:
-/// another finding names them.
+/// The findings about gradients, if forward passes hold them: of parameters that an optimizer
+/// updates, and of others. `growing` are call stacks that grow: another finding names them.
 pub(super) async fn gradients_held(
     cx: Evidence<'_>,
     growing: &[StackId],
     budget: &mut Budget,
-) -> Option<Found<GradientsHeld>> {
+) -> Vec<Finding> {
     let mut passes = passes_after_updates(cx.categories.phases());
     if passes.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let peak = cx.peak_slot();
-    let at_peak = peak.checked_sub(1).and_then(|event| cx.phase_at(event));
-    let peak_pass = passes.partition_point(|pass| pass.update < peak).checked_sub(1);
-    let costs = matches!(at_peak, Some(Phase::Forward | Phase::Backward));
     let mut all: Vec<Held> = Vec::new();
-    let mut live: Vec<(StackId, u64)> = Vec::new();
-    let mut events: Vec<u32> = Vec::new();
     // The sizes of gradients that are replaced, and of optimizer state.
-    let (mut replaced, mut states) = (FxHashSet::default(), FxHashMap::default());
-    let mut step_at = None;
+    let (mut replaced, mut states) = (FxHashSet::default(), FxHashSet::default());
+    let mut called_at: Option<(Frame, Call)> = None;
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             let category = cx.categories.get(i).category;
-            step_at = step_at.or_else(|| calls_step(cx, block));
+            if called_at.is_none_or(|of| of.1 == Call::Backward) {
+                called_at = call(cx, block).or(called_at);
+            }
             if category == Category::OptimizerState {
-                *states.entry(block.bytes.0).or_insert(0usize) += 1;
+                states.insert(block.bytes.0);
             }
             // Sizes alone do not tell old gradients from optimizer state.
             let is_known = category == Category::Gradient && block.alloc_event().is_some();
@@ -103,112 +125,135 @@ pub(super) async fn gradients_held(
             if growing.contains(&block.stack) || is_shared(cx, block.stack) || first >= last {
                 continue;
             }
-            for pass in &mut passes[first..last] {
-                pass.bytes += block.bytes.0;
-            }
             all.push(Held { block: i, passes: first..last });
-            let is_at_peak = peak_pass.is_some_and(|pass| first <= pass) && block.is_live_at(peak);
-            if costs && is_at_peak {
-                live.push((block.stack, block.bytes.0));
-                events.extend(block.alloc_event().map(|event| event.0));
-            }
         }
     }
+    let bytes = |held: &Held| cx.trace.blocks[held.block as usize].bytes.0;
+    // Others are replaced, these live to the end, and no optimizer state has a size that only they
+    // have.
+    let is_frozen = |held: &Held| {
+        let made = cx.trace.blocks[held.block as usize].alloc_event();
+        let is_made = made.is_some_and(|event| cx.phase_at(event.0) == Some(Phase::Backward));
+        let lasts = is_made && held.passes.len() >= 2 && held.passes.end == passes.len();
+        lasts && (replaced.contains(&bytes(held)) || !states.contains(&bytes(held)))
+    };
+    let has_frozen = !replaced.is_empty();
+    let (frozen, old): (Vec<Held>, Vec<Held>) =
+        all.into_iter().partition(|held| has_frozen && is_frozen(held));
+    for held in &old {
+        passes[held.passes.clone()].iter_mut().for_each(|pass| pass.bytes += bytes(held));
+    }
+    let mut found: Vec<Finding> = Vec::new();
+    let sum = |all: &[Held]| -> u64 { all.iter().map(bytes).sum() };
+    let is_all = sum(&old).saturating_mul(100) <= sum(&frozen).saturating_mul(MAX_OLD_PERCENT);
+    found.extend(untrained(cx, &frozen, is_all, budget).await.map(Finding::from));
+    found.extend(old_gradients(cx, &passes, &old, called_at, budget).await.map(Finding::from));
+    found
+}
+
+/// The finding about gradients that an optimizer has used.
+async fn old_gradients(
+    cx: Evidence<'_>,
+    passes: &[Pass],
+    all: &[Held],
+    called_at: Option<(Frame, Call)>,
+    budget: &mut Budget,
+) -> Option<Found<GradientsHeld>> {
     let through_forward = passes.iter().map(|pass| pass.bytes).max().unwrap_or(0);
-    if through_forward < MIN_BYTES {
+    let peak = cx.peak_slot();
+    let at_peak = peak.checked_sub(1).and_then(|event| cx.phase_at(event));
+    let peak_pass = passes.partition_point(|pass| pass.update < peak).checked_sub(1)?;
+    if !matches!(at_peak, Some(Phase::Forward | Phase::Backward)) {
         return None;
     }
-    let bytes_at_peak: u64 = live.iter().map(|h| h.1).sum();
-    let cost = match bytes_at_peak {
-        0 => 0,
-        _ => {
-            let cuts = cuts(cx, &passes, &all, budget).await;
-            saving(cx, &cuts, budget).await.bytes.min(bytes_at_peak)
-        }
-    };
+    let block = |held: &Held| &cx.trace.blocks[held.block as usize];
+    let live: Vec<&Block> = all
+        .iter()
+        .filter(|held| held.passes.start <= peak_pass)
+        .map(block)
+        .filter(|block| block.is_live_at(peak))
+        .collect();
+    let bytes: u64 = live.iter().map(|block| block.bytes.0).sum();
+    let cuts = cuts(cx, passes, all, budget).await;
+    let saving = saving(cx, &cuts, budget).await.bytes.min(bytes);
+    if !MATTERS.is_met(saving, cx.peak()) {
+        return None;
+    }
     let facts = GradientsHeld {
         through_forward: Bytes(through_forward),
         passes: passes.iter().filter(|pass| pass.bytes >= MIN_BYTES).count(),
         of_passes: passes.len(),
-        at_peak: Bytes(bytes_at_peak),
-        saving: Bytes(cost),
-        is_frozen: is_frozen(cx, &all, &replaced, &states),
-        step_at,
+        at_peak: Bytes(bytes),
+        saving: Bytes(saving),
+        called_at,
     };
-    let bytes = if cost > 0 { bytes_at_peak } else { through_forward };
-    let step = peak.checked_sub(1).filter(|_| cost > 0).and_then(|event| cx.step_at(event));
+    let events = live.iter().filter_map(|block| block.alloc_event()).map(|e| e.0).collect();
     Some(
         Common {
-            step,
-            phase: at_peak.filter(|_| cost > 0),
+            step: cx.step_at(peak - 1),
+            phase: at_peak,
             basis: if at_peak == Some(Phase::Backward) { Basis::Estimate } else { Basis::Exact },
             blocks: live.len() as u32,
-            parts: parts(live),
-            ..cx.found(FindingKind::GradientsHeld, "zero_grad", bytes, cost, events)
+            parts: parts(live.iter().map(|block| (block.stack, block.bytes.0))),
+            ..cx.found(FindingKind::GradientsHeld, "zero_grad", bytes, saving, events)
         }
         .with(facts),
     )
 }
 
-/// The line of the program that calls `Optimizer.step`, if that allocates the block.
-fn calls_step(cx: Evidence<'_>, block: &Block) -> Option<Frame> {
+/// The line of the program that calls `Optimizer.step` or `backward`, if that allocates the block:
+/// states of the optimizer, the gradient of the loss itself.
+fn call(cx: Evidence<'_>, block: &Block) -> Option<(Frame, Call)> {
     let event = block.alloc_event()?;
-    if block.stack == StackId::EMPTY || cx.phase_at(event.0) != Some(Phase::Optimizer) {
-        return None;
-    }
-    let mut frames = cx.snapshot.stack(block.stack);
-    let is_step = |frame: Frame| {
-        cx.snapshot.text(frame.name) == "step"
-            && cx.snapshot.text(frame.file).contains("torch/optim/")
+    let of = match cx.phase_at(event.0) {
+        Some(Phase::Optimizer) => Call::Step,
+        Some(Phase::Backward) => Call::Backward,
+        _ => return None,
     };
-    let line = frames.any(is_step).then(|| cx.program_frame(block.stack)).flatten();
-    line.map(|frame| cx.snapshot.frame(frame))
+    let (function, file) = match of {
+        Call::Step => ("step", "torch/optim/"),
+        Call::Backward => ("_make_grads", "torch/autograd/"),
+    };
+    let is_call = |frame: Frame| {
+        cx.snapshot.text(frame.name) == function && cx.snapshot.text(frame.file).contains(file)
+    };
+    let has_call = block.stack != StackId::EMPTY && cx.snapshot.stack(block.stack).any(is_call);
+    let frame = cx.program_frame(block.stack).filter(|_| has_call)?;
+    Some((cx.snapshot.frame(frame), of))
 }
 
-/// The cuts in lives if gradients are dropped after each update. A gradient that is kept is made
-/// again at the same part of the backward pass as before.
+/// The cuts in lives if gradients are dropped after each update. Backward makes one that is kept
+/// again where it makes what it adds to it.
 async fn cuts(cx: Evidence<'_>, passes: &[Pass], held: &[Held], budget: &mut Budget) -> Vec<Cut> {
-    let phases = cx.categories.phases();
     let mut cuts = Vec::new();
+    let mut made: Vec<Option<FxHashMap<u64, VecDeque<u32>>>> =
+        passes.iter().map(|_| None).collect();
     for Held { block, passes: of } in held {
         budget.charge(4 * of.len() as u64).await;
         let block = &cx.trace.blocks[*block as usize];
-        let Some(alloc) = block.alloc_event() else { continue };
-        let span = phases.partition_point(|span| span.begin <= alloc.0).checked_sub(1);
-        let made = span.map(|span| phases[span]).filter(|span| span.phase == Phase::Backward);
-        for pass in &passes[of.clone()] {
-            let again = pass.backward.map(|next| match made {
-                Some(made) => {
-                    let part = u64::from(alloc.0 - made.begin) * u64::from(next.end - next.begin);
-                    next.begin + (part / u64::from((made.end - made.begin).max(1))) as u32
-                }
-                None => next.begin,
+        for at in of.clone() {
+            let pass = &passes[at];
+            let again = pass.backward.map(|next| {
+                let made = made[at].get_or_insert_with(|| made_in(cx, next));
+                let same = made.get_mut(&block.bytes.0).and_then(VecDeque::pop_front);
+                same.unwrap_or(next.begin + 1)
             });
-            let to = block.leaves.min(again.unwrap_or(pass.end) + 1);
+            let to = block.leaves.min(again.unwrap_or(pass.end + 1));
             cuts.push(Cut { from: pass.updated + 1, to, bytes: block.bytes.0 });
         }
     }
     cuts
 }
 
-/// The smallest share of held gradients that no update replaces, in percent.
-const MIN_FROZEN_PERCENT: u64 = 90;
-
-/// Whether the gradients are of parameters that no optimizer updates. Others are replaced, these
-/// live through several updates, and no optimizer state has a size that only they have.
-fn is_frozen(
-    cx: Evidence<'_>,
-    held: &[Held],
-    replaced: &FxHashSet<u64>,
-    states: &FxHashMap<u64, usize>,
-) -> bool {
-    let size = |held: &Held| cx.trace.blocks[held.block as usize].bytes.0;
-    let lasts = |held: &&Held| held.passes.len() >= 2;
-    let has_state =
-        |held: &&Held| states.contains_key(&size(held)) && !replaced.contains(&size(held));
-    let sum = |of: &dyn Fn(&&Held) -> bool| -> u64 { held.iter().filter(of).map(size).sum() };
-    let (all, frozen) = (sum(&|_| true), sum(&|held| lasts(held) && !has_state(held)));
-    !replaced.is_empty() && frozen.saturating_mul(100) >= all.saturating_mul(MIN_FROZEN_PERCENT)
+/// When a backward pass makes results, by their bytes.
+fn made_in(cx: Evidence<'_>, backward: PhaseSpan) -> FxHashMap<u64, VecDeque<u32>> {
+    let blocks = &cx.trace.blocks;
+    let at = |event: u32| blocks.partition_point(|block| block.enters <= event);
+    let mut made: FxHashMap<u64, VecDeque<u32>> = FxHashMap::default();
+    for block in &blocks[at(backward.begin)..at(backward.end)] {
+        made.entry(block.bytes.0).or_default().push_back(block.enters);
+    }
+    made
 }
 
 /// Forward passes that follow an update with no other forward pass between.
@@ -255,72 +300,55 @@ fn is_shared(cx: Evidence<'_>, stack: StackId) -> bool {
 
 impl Claim for GradientsHeld {
     fn words(&self, scene: &Scene<'_>) -> Words {
-        let GradientsHeld {
-            through_forward, passes, of_passes, at_peak, saving, is_frozen, ..
-        } = self;
+        let Self { through_forward, passes, of_passes, at_peak, .. } = self;
         let passes = format!(
             "{} of {} forward passes that follow an update",
             grouped(*passes as u64),
             grouped(*of_passes as u64),
         );
-        let cost = match scene.finding.phase {
-            None => "The peak is as high without them.".to_owned(),
-            Some(phase) => {
-                let made = match phase {
-                    Phase::Backward => " Backward makes gradients again, so that is the most.",
-                    _ => "",
-                };
-                let name = phase.name();
-                format!(
-                    "{at_peak} of them are live at the peak, in {name}. Without them the peak is \
-                     {saving} lower.{made}"
-                )
-            }
-        };
-        let (why, action) = if *is_frozen {
-            (
-                " No update replaces them, and no optimizer state has their sizes: no optimizer \
-                 has these parameters.",
-                "Call requires_grad_(False) on the parameters that are not trained. zero_grad() of \
-                 an optimizer that does not have them cannot drop their gradients.",
-            )
-        } else {
-            ("", "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step().")
-        };
-        let cause = if *is_frozen { "Gradients of frozen parameters" } else { "Old gradients" };
-        let from = self
-            .step_at
-            .map(|frame| Sentence::new(", from step() at ").and(scene.frame_noun(frame)));
+        let phase = scene.finding.phase.map_or("step", Phase::name);
+        let from = self.called_at.map(|(frame, call)| {
+            Sentence::new(format_args!(", from {} at ", call.name())).and(scene.frame_noun(frame))
+        });
         Words {
-            title: Sentence::new(format_args!("{cause} kept through "))
+            title: Sentence::new("Old gradients kept through ")
                 .filter("forward", "phase:forward".to_owned())
                 .and(from.unwrap_or_default())
                 .text(": ")
                 .event(through_forward.brief(), scene.first_event()),
             text: format!(
                 "Gradients of a finished update stay live through {passes}, up to \
-                 {through_forward}. {cost}{why}"
+                 {through_forward}. {at_peak} of them are live at the peak, in {phase}. {}.",
+                capitalized(&self.cost(scene))
             ),
-            action: action.to_owned(),
+            action: "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step()."
+                .to_owned(),
         }
     }
 
     fn why(&self, scene: &Scene<'_>) -> String {
-        let peak = if scene.finding.phase.is_some() {
-            format!("without them the peak is {} lower", self.saving)
-        } else {
-            "the peak is as high without them".to_owned()
-        };
-        if self.is_frozen { format!("no optimizer has these parameters; {peak}") } else { peak }
+        self.cost(scene)
     }
 
     fn spot(&self, _scene: &Scene<'_>) -> Option<Spot> {
-        let what = SpotWhat::Text(String::new());
-        Some(Spot { frame: self.step_at?, note: "the optimizer's step()".to_owned(), what })
+        let (frame, call) = self.called_at?;
+        let note = match call {
+            Call::Step => "the optimizer's step()",
+            Call::Backward => "which makes them",
+        };
+        Some(Spot { frame, note: note.to_owned(), what: SpotWhat::Text(String::new()) })
     }
 
-    fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {
-        scene.finding.phase.map(|_| self.saving)
+    fn saving(&self, _scene: &Scene<'_>) -> Option<Bytes> {
+        Some(self.saving)
+    }
+}
+
+impl GradientsHeld {
+    /// By how much the peak is lower without them: by the replay, if there is one.
+    fn cost(&self, scene: &Scene<'_>) -> String {
+        let replayed = scene.predicted.fixes.first().map(|lever| lever.lowers);
+        format!("without them the peak is {} lower", replayed.unwrap_or(self.saving))
     }
 }
 

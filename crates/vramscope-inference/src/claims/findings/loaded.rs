@@ -81,17 +81,19 @@ pub(super) async fn loaded(
     // A module can lay its weights into one block.
     let (weights, states) = (sum(&|of| of.weights), sum(&|of| of.states));
     let are_as_large = weights.abs_diff(all) * 100 <= all * MAX_DIFFERENCE_PERCENT;
-    let with_twin = || sum(&|of| of.weights.min(of.loaded.len() as u64));
-    let twins = if are_as_large { all } else { with_twin() };
+    let with_twin = sum(&|of| of.weights.min(of.loaded.len() as u64));
     let is_most = |part: u64, whole: u64| part * 100 >= whole * MIN_PERCENT;
-    let are_weights = is_most(twins, all) && (!cx.trains() || is_most(states, twins));
+    // A checkpoint can have averages or states beside the weights.
+    let has_more = all > weights && is_most(with_twin, weights);
+    let twins = if are_as_large || has_more { all } else { with_twin };
+    let are_weights = is_most(twins, all) && (!cx.trains() || is_most(states, twins.min(weights)));
     let have_states = sum(&|of| of.weights.min(of.loaded.len() as u64 / WITH_STATES)) * WITH_STATES;
     if all == 0 || !(are_weights || is_most(have_states, all) && states == 0) {
         return None;
     }
     let mut copies: Vec<u32> = Vec::new();
     for of in sizes.into_values() {
-        let count = if are_as_large { of.loaded.len() } else { of.weights as usize };
+        let count = if are_as_large || has_more { of.loaded.len() } else { of.weights as usize };
         let count = count.min(of.loaded.len());
         copies.extend(&of.loaded[..count]);
     }

@@ -10,6 +10,7 @@
 //!
 //! [`Claim`]: super::scene::Claim
 
+mod ahead;
 mod ask;
 mod blind;
 mod buckets;
@@ -35,7 +36,9 @@ mod ranks;
 mod reserved;
 mod stranded;
 mod table;
+mod untrained;
 
+pub use ahead::Ahead;
 pub use ask::findings;
 pub use blind::{BlindSpot, Overrun, blind_spots};
 pub use buckets::Buckets;
@@ -45,7 +48,7 @@ pub use cycle::Cycle;
 pub use dead::DeadAtPeak;
 pub use facts::{Facts, Finding};
 pub use gathered::Gathered;
-pub use gradients::GradientsHeld;
+pub use gradients::{Call as GradientsCall, GradientsHeld};
 pub use graph_pools::{GraphPools, PoolGrowth};
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
@@ -61,6 +64,7 @@ pub use ranks::{RankSkew, SkewCause, SkewSite, rank_skew, rank_why, rank_words};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
 pub use table::Table;
+pub use untrained::Untrained;
 
 /// All kinds of findings: name in JSON, name on the page, what a finding is about, and its facts.
 /// `$then` makes something of the list.
@@ -83,9 +87,12 @@ macro_rules! all_findings {
                 HeldTooLong(super::held::HeldTooLong),
                 CacheTwice(super::cache_twice::CacheTwice)
             ];
-            /// Autograd graphs that no backward pass uses: evaluation or inference without
-            /// `no_grad`.
-            NoGrad: "no_grad", "Graph without backward", Blocks => [NoGrad(super::no_grad::NoGrad)];
+            /// Autograd graphs that nothing needs: evaluation or inference without `no_grad`, a
+            /// model that no optimizer updates.
+            NoGrad: "no_grad", "Graph without backward", Blocks => [
+                NoGrad(super::no_grad::NoGrad),
+                Untrained(super::untrained::Untrained)
+            ];
             /// A checkpointed piece with all blocks of the model, which backward computes again at
             /// once.
             OnePiece: "one_piece", "One checkpointed piece", Blocks => [
@@ -102,9 +109,10 @@ macro_rules! all_findings {
             /// Dense gradients and moments of tables of which few rows are read.
             Table: "table", "Dense table", Blocks => [Table(super::table::Table)];
             /// One cause that alone sets the peak: a step, the making of the model, an evaluation,
-            /// results of each pass.
+            /// results of each pass, a queue.
             PeakCause: "peak_cause", "Cause of the peak", Blocks => [
-                PeakCause(super::peak_cause::PeakCause)
+                PeakCause(super::peak_cause::PeakCause),
+                Ahead(super::ahead::Ahead)
             ];
             /// A model that is idle while another one needs the memory.
             IdleModel: "idle_model", "Idle model", Blocks => [IdleModel(super::idle::Idle)];
@@ -155,6 +163,7 @@ macro_rules! all_detectors {
             HeldTooLong: Gpu, held::held_too_long(taken);
             CacheTwice: Gpu, cache_twice::cache_twice();
             IdleModel: Gpu, idle::idle(marks);
+            Ahead: Gpu, ahead::ahead();
             PeakEvaluation: Gpu, peak_cause::evaluation();
             PeakBuilding: Gpu, peak_cause::building();
             PeakStep: Gpu, peak_cause::of_step();

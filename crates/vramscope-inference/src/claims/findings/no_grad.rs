@@ -36,7 +36,7 @@ const MIN_KEPT_PERCENT: u64 = 40;
 /// The largest share of a graph's bytes that a later backward pass may free, in percent.
 const MAX_USED_PERCENT: u64 = 10;
 
-/// Graphs that a program builds and drops without a backward pass.
+/// Graphs that a program builds and drops without a backward pass, or keeps after one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoGrad {
     /// Graphs that were dropped in the window.
@@ -47,6 +47,9 @@ pub struct NoGrad {
     pub of_earlier: Bytes,
     /// What drops the graph that costs most, if frees have call stacks of their own.
     pub dropped_at: Option<Frame>,
+    /// The line that calls the backward pass which keeps the graph that costs most; `None` if no
+    /// backward pass uses it.
+    pub kept_by: Option<Frame>,
     /// The event that drops it.
     pub until: Option<EventIndex>,
     /// The frame of the program that calls the passes of the graph that costs most.
@@ -63,8 +66,11 @@ pub struct NoGrad {
 struct Graph {
     /// Indices into the trace's blocks, in the order of their allocs.
     blocks: Vec<u32>,
-    /// The slot after the last alloc; 0 before the window.
+    /// The slot after the last alloc; 0 before the window. Of a graph that a backward pass keeps,
+    /// the slot after that pass.
     end: u32,
+    /// The backward pass that keeps it.
+    kept_by: Option<PhaseSpan>,
 }
 
 /// A block of a burst of frees.
@@ -119,6 +125,7 @@ pub(super) async fn no_grad(
         dropped_at: main.blocks.iter().find_map(|&i| dropped_at(cx, block(i))),
         until: free,
         called_at: called_at(cx, main),
+        kept_by: main.kept_by.and_then(|backward| backward_at(cx, backward)),
         peak_without: Bytes(saving.peak),
         trains: cx.trains(),
         is_open,
@@ -180,7 +187,7 @@ async fn graphs(
     let mut inner = Inner { slots: Vec::new(), sums: vec![0], used: Vec::new() };
     let mut freed: Vec<(usize, Freed)> = Vec::new();
     let mut stays: Vec<Freed> = Vec::new();
-    let mut before = Graph { blocks: Vec::new(), end: 0 };
+    let mut before = Graph { blocks: Vec::new(), end: 0, kept_by: None };
     let weights = cx.parameters_by_size(budget).await;
     let mut has_own_stacks = false;
     let visit = |i, block: &Block| {
@@ -290,8 +297,15 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
     freed.sort_unstable();
     let free = block(freed.last()?.block).free_requested().map_or(u32::MAX, |free| free.0);
     // A result of the step before may be dropped with the graph.
-    let after_backward = last_backward(cx.categories.phases(), free);
-    freed.retain(|freed| block(freed.block).enters >= after_backward);
+    let backward = last_backward(cx.categories.phases(), free);
+    let after_backward = backward.map_or(0, |span| span.end);
+    let is_later = |freed: &Freed| block(freed.block).enters >= after_backward;
+    let kept_by = backward.filter(|_| !freed.iter().any(|freed| freed.is_inner && is_later(freed)));
+    match kept_by {
+        // All of it was there when that pass ran.
+        Some(span) => freed.retain(|freed| block(freed.block).enters < span.begin),
+        None => freed.retain(is_later),
+    }
     let mut counts: FxHashMap<StackId, usize> = FxHashMap::default();
     for freed in freed.iter().filter(|freed| freed.is_inner) {
         *counts.entry(block(freed.block).stack).or_default() += 1;
@@ -318,14 +332,34 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
         return None;
     }
     let is_kept = kept.saturating_mul(100) >= allocated.saturating_mul(MIN_KEPT_PERCENT);
-    let end = block(freed.last()?.block).enters + 1;
-    is_kept.then(|| Graph { end, blocks: freed.iter().map(|freed| freed.block).collect() })
+    // The first backward pass after the graph is the one that uses it.
+    let phases = cx.categories.phases();
+    let kept_by = kept_by.and_then(|_| {
+        let later = &phases[phases.partition_point(|span| span.begin < last)..];
+        later.iter().find(|span| span.phase == Phase::Backward).copied()
+    });
+    let end = match kept_by {
+        Some(span) => span.end + 1,
+        None => block(freed.last()?.block).enters + 1,
+    };
+    let blocks = freed.iter().map(|freed| freed.block).collect();
+    is_kept.then_some(Graph { blocks, end, kept_by })
 }
 
-/// The end of the last backward pass that begins before an event; 0 without one.
-fn last_backward(phases: &[PhaseSpan], event: u32) -> u32 {
+/// The last backward pass that begins before an event.
+fn last_backward(phases: &[PhaseSpan], event: u32) -> Option<PhaseSpan> {
     let before = &phases[..phases.partition_point(|span| span.begin < event)];
-    before.iter().rfind(|span| span.phase == Phase::Backward).map_or(0, |span| span.end)
+    before.iter().rfind(|span| span.phase == Phase::Backward).copied()
+}
+
+/// The line of the program that calls a backward pass: the gradient of the loss is made there.
+fn backward_at(cx: Evidence<'_>, backward: PhaseSpan) -> Option<Frame> {
+    let blocks = &cx.trace.blocks;
+    let at = |event: u32| blocks.partition_point(|block| block.enters <= event);
+    let name = |frame: Frame| cx.snapshot.text(frame.name);
+    let mut made = blocks[at(backward.begin)..at(backward.end)].iter();
+    let of_loss = made.find(|b| cx.snapshot.stack(b.stack).any(|f| name(f) == "_make_grads"))?;
+    Some(cx.snapshot.frame(cx.program_frame(of_loss.stack)?))
 }
 
 /// When the blocks of a graph would die without autograd: a layer's result when the next layer
@@ -336,6 +370,7 @@ fn cuts_of(cx: Evidence<'_>, graph: &Graph) -> Vec<Cut> {
     for &i in graph.blocks.iter().rev() {
         let block = &cx.trace.blocks[i as usize];
         let from = match block.origin() {
+            Origin::Alloc if graph.kept_by.is_some() => graph.end,
             Origin::Alloc => next.insert(block.stack, block.enters).unwrap_or(graph.end),
             _ => 0,
         };
@@ -369,6 +404,25 @@ impl Claim for NoGrad {
                 grouped(count as u64)
             ),
         };
+        if let Some(frame) = self.kept_by {
+            let at = label(frame);
+            return Words {
+                title: scene.titled(
+                    "Autograd graph kept after backward()",
+                    self.spot(scene).as_ref(),
+                    bytes,
+                ),
+                text: format!(
+                    "backward() at {at} keeps the graph that it uses (retain_graph=True): {} hold \
+                     {bytes} at the peak, until the last name of the loss is gone.",
+                    counted(scene.finding.blocks as usize, "inner result"),
+                ),
+                action: format!(
+                    "Call backward() without retain_graph=True ({at}), and give what a second \
+                     backward needs no way through the first: detach() it, or add the losses up."
+                ),
+            };
+        }
         let evaluation = if self.trains { "evaluation" } else { "inference" };
         let (graphs, run) = if self.is_open {
             let graphs = "The forward pass keeps its autograd graph to the end of the recording";
@@ -401,13 +455,20 @@ impl Claim for NoGrad {
     }
 
     fn why(&self, _: &Scene<'_>) -> String {
+        if self.kept_by.is_some() {
+            return "retain_graph=True keeps it until the last name of the loss is gone".to_owned();
+        }
         "an output keeps the graph of its pass until the program drops it".to_owned()
+    }
+
+    fn saving(&self, scene: &Scene<'_>) -> Option<Bytes> {
+        self.kept_by.map(|_| Bytes(scene.cx.peak().saturating_sub(self.peak_without.0)))
     }
 
     fn spot(&self, scene: &Scene<'_>) -> Option<Spot> {
         let own = || scene.frame_of(scene.finding.stack()?);
         Some(Spot {
-            frame: self.called_at.or(self.dropped_at).or_else(own)?,
+            frame: self.kept_by.or(self.called_at).or(self.dropped_at).or_else(own)?,
             note: String::new(),
             what: SpotWhat::Text(counted(scene.finding.blocks as usize, "inner result")),
         })

@@ -100,14 +100,20 @@ fn found(
 ) -> Found<PeakCause> {
     let peak = cx.peak_slot();
     let events = blocks.iter().filter_map(|b| b.alloc_event()).map(|event| event.0).collect();
+    let common = cx.found(FindingKind::PeakCause, what, bytes, bytes, events);
+    // What a loop keeps is a choice of the program. Of the others nothing may be wrong.
+    let severity = match facts {
+        PeakCause::PerPass { .. } => common.severity,
+        _ => Severity::Low,
+    };
     Common {
-        severity: Severity::Low,
+        severity,
         step: peak.checked_sub(1).and_then(|event| cx.step_at(event)),
         phase: peak.checked_sub(1).and_then(|event| cx.phase_at(event)),
         basis: Basis::Exact,
         blocks: blocks.len() as u32,
         parts: parts(blocks.iter().map(|block| (block.stack, block.bytes.0))),
-        ..cx.found(FindingKind::PeakCause, what, bytes, bytes, events)
+        ..common
     }
     .with(facts)
 }
