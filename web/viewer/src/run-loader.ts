@@ -112,22 +112,28 @@ export class RunLoader {
     }
   }
 
-  /** Closes a run whose only file cannot be read. The landing page says why. */
+  /** Closes a run of which no file can be read. The landing page says why. */
   #refuse(load: number): void {
+    if (load !== this.#loads) return;
     const { runs, selection, status, navigation } = this.#owners;
-    const [file, ...others] = load === this.#loads ? (runs.run.peek()?.files ?? []) : [];
-    const state = file?.load.peek();
-    if (!file || others.length > 0 || state?.state !== "error" || state.again) return;
-    // A part of the file may succeed.
-    if (file.tooLarge.peek() !== null) return;
+    const { files = [], countText = "" } = runs.run.peek() ?? {};
+    const refused = files.flatMap(({ path, load, tooLarge }) => {
+      const state = load.peek();
+      // A part of a file that is too large may succeed.
+      const isOver = state.state === "error" && !state.again && tooLarge.peek() === null;
+      return isOver ? { path, failure: state.failure } : [];
+    });
+    const [first] = refused;
+    if (!first || refused.length < files.length) return;
     batch(() => {
       this.opened.value = null;
       selection.clear();
       runs.pool.clear();
       runs.run.value = null;
       navigation.settled.value = true;
-      const message = `${visible(file.path)} could not be read: ${state.failure.message}`;
-      status.notice.value = { ...state.failure, message };
+      const all = files.length > 1 ? `None of the ${countText} can be read. ` : "";
+      const message = `${all}${visible(first.path)}: ${first.failure.message}`;
+      status.notice.value = { ...first.failure, message };
       status.announce(message);
     });
   }
