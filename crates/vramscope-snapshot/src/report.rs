@@ -301,7 +301,8 @@ pub enum LoadError {
     },
     /// The first bytes match no supported format.
     #[error(
-        "this is not a snapshot: it starts with {found}, expected a pickle, JSON or `trace_plot` HTML"
+        "this is not a snapshot: it starts with {found}, \
+         expected a pickle, JSON or `trace_plot` HTML"
     )]
     Unknown {
         /// The first bytes.

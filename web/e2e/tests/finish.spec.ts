@@ -214,9 +214,9 @@ test("the landing page has an example, code to copy, and a hint at the first run
     await page.getByTestId("start-oom").click();
     await expect(viewer.rows).toHaveCount(1);
     await answering(page);
-    await expectPlace(page, "summary", "main");
   };
   await open();
+  await expectPlace(page, "summary", "main");
   const file = "recorded/t26/oom_observer.pickle.gz";
   const peak = cli("summary", file).files[0]?.devices[0]?.requested_bytes.peak;
   await expect(viewer.rows.first().locator("[data-value]").first()).toHaveAttribute(

@@ -11,7 +11,7 @@ import type { PlannedRow } from "./generated/protocol.js";
 import { IndexLoader, rest } from "./index-loader.js";
 import { type ModelDims, takeConfig } from "./model-dims.js";
 import type { Navigation } from "./navigation.js";
-import { failureOf, type Run, settled } from "./run.js";
+import { failureOf, type Run, refusalOf, settled } from "./run.js";
 import type { RunStore } from "./run-store.js";
 import type { Selection } from "./selection.js";
 import type { Status } from "./status.js";
@@ -114,26 +114,20 @@ export class RunLoader {
 
   /** Closes a run of which no file can be read. The landing page says why. */
   #refuse(load: number): void {
-    if (load !== this.#loads) return;
     const { runs, selection, status, navigation } = this.#owners;
-    const { files = [], countText = "" } = runs.run.peek() ?? {};
-    const refused = files.flatMap(({ path, load, tooLarge }) => {
-      const state = load.peek();
-      // A part of a file that is too large may succeed.
-      const isOver = state.state === "error" && !state.again && tooLarge.peek() === null;
-      return isOver ? { path, failure: state.failure } : [];
-    });
-    const [first] = refused;
-    if (!first || refused.length < files.length) return;
+    const files = load === this.#loads ? (runs.run.peek()?.files ?? []) : [];
+    const refusals = files.map(refusalOf);
+    const [file, refusal] = [files[0], refusals[0]];
+    if (!file || !refusal || refusals.includes(null)) return;
     batch(() => {
       this.opened.value = null;
       selection.clear();
       runs.pool.clear();
       runs.run.value = null;
       navigation.settled.value = true;
-      const all = files.length > 1 ? `None of the ${countText} can be read. ` : "";
-      const message = `${all}${visible(first.path)}: ${first.failure.message}`;
-      status.notice.value = { ...first.failure, message };
+      const name = visible(file.path) + (files.length > 1 ? " and others" : "");
+      const message = `${name}: ${refusal.message}`;
+      status.notice.value = { ...refusal, message };
       status.announce(message);
     });
   }
