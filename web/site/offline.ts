@@ -52,8 +52,7 @@ export function offline(): Plugin {
       const page = readFileSync(join(out, "index.html"), "utf8");
       const isolated = page
         .replace("<html ", "<html data-isolate ")
-        .replaceAll("./sample/", "../sample/")
-        .replaceAll("./gallery/", "../gallery/");
+        .replaceAll(/\.\/(?=(sample|gallery|open)\/)/g, "../");
       if (isolated === page)
         throw new Error("index.html has no <html> tag or sample address to replace");
       writeFileSync(join(copy, "index.html"), isolated);

@@ -302,7 +302,7 @@ pub enum LoadError {
     /// The first bytes match no supported format.
     #[error(
         "this is not a snapshot: it starts with {found}, \
-         expected a pickle, plain, gzipped or of `torch.save`, `trace_plot` HTML or JSON"
+         expected a pickle, JSON or `trace_plot` HTML"
     )]
     Unknown {
         /// The first bytes.
@@ -368,7 +368,7 @@ impl LoadError {
                 Some("Copy the file again. If that does not help, take a new snapshot.")
             }
             Self::NotASnapshot { .. } | Self::MemoryTimeline | Self::Unknown { .. } => {
-                Some("Write a snapshot with torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
+                Some("Write one with `vramscope record -o runs/42 train.py`.")
             }
         }
     }

@@ -115,6 +115,32 @@ const focused = (page: Page) =>
     };
   });
 
+test("Tab goes through the first page from top to bottom, and the focus is visible", async ({
+  viewer: _,
+  page,
+}) => {
+  await page.getByRole("button", { name: /^Theme/ }).focus();
+  const stops: string[] = [];
+  for (let i = 0; i < 10; i += 1) {
+    await page.keyboard.press("Tab");
+    const at = await focused(page);
+    expect(at, at?.name).toMatchObject({ seen: true, inside: true });
+    stops.push(at?.name.trim() ?? "");
+  }
+  expect(stops).toEqual([
+    "button Keys and gestures",
+    "input Open files",
+    "input Open folder",
+    "button Try an out-of-memory example",
+    "textarea",
+    "a How to record one",
+    "button Copy the command",
+    "button Copy the lines of Python",
+    "button Try the sample run",
+    "a Gallery of ten cases",
+  ]);
+});
+
 test("Tab reaches every control, and the focus is visible", async ({ viewer, page }) => {
   await viewer.open([
     renamed("scenarios/f01.pickle", "rank0.pickle"),

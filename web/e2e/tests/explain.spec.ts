@@ -20,6 +20,8 @@ test("a pasted message is explained in the words of the program", async ({ viewe
   const headline = lines[0]?.replace("error[oom]: ", "") ?? "";
   expect(headline).toContain("100.0 MiB asked");
   await expect(said).toContainText(headline);
+  // The first words are the cause, not the kind of the message.
+  expect(await said.locator("h4").textContent()).toMatch(/^GPU 0: 100\.0 MiB asked/);
   for (const { start, words } of [
     { start: "fix 1: ", words: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" },
     { start: "help: ", words: "vramscope record -o runs/oom train.py ARGS" },
@@ -49,4 +51,39 @@ test("markup in a pasted message is text", async ({ viewer: _, page }) => {
   await expect(said).toContainText("1.00 GiB");
   expect(await said.locator("img, script").count()).toBe(0);
   expect(await page.title()).not.toBe("broken");
+});
+
+test("the box shows five lines, and the answer moves nothing above itself", async ({
+  viewer: _,
+  page,
+}) => {
+  const box = page.getByTestId("explain-text");
+  const lines = ["Traceback (most recent call last):", "  File", "    step()", "  File", "Error"];
+  await box.fill(lines.join("\n"));
+  expect(await box.evaluate((of) => of.scrollHeight - of.clientHeight)).toBeLessThanOrEqual(0);
+  const zone = page.getByTestId("drop-zone");
+  const before = await zone.boundingBox();
+  await box.fill(`${lines.join("\n")}\n${MESSAGE}`);
+  await expect(page.getByTestId("explained")).toContainText("100.0 MiB asked");
+  expect(await zone.boundingBox()).toEqual(before);
+});
+
+test("a pasted link opens its file on the page that may fetch it", async ({
+  viewer,
+  page,
+  baseURL,
+}) => {
+  const [box, link] = [page.getByTestId("explain-text"), page.getByTestId("open-link")];
+  const file = (name: string) => `${baseURL}/sample/${name}.pickle.gz`;
+  await box.fill(file("oom"));
+  await expect(link).toHaveText(`Open from ${new URL(baseURL ?? "").host}`);
+  await link.click();
+  await viewer.expectRow("oom.pickle.gz", "ready");
+  expect(new URL(page.url()).pathname).toBe("/open/");
+  // The page itself takes links, too.
+  await page.goto("/open/");
+  await box.fill(`${file("rank0_memory_snapshot")} ${file("rank1_memory_snapshot")}`);
+  await link.click();
+  await expect(viewer.rows).toHaveCount(2);
+  await viewer.expectRow("rank1_memory_snapshot.pickle.gz", "ready");
 });

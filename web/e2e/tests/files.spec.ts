@@ -112,7 +112,7 @@ test("foreign files of a folder are counted in one line, a damaged snapshot keep
   await viewer.expectRow("run/rank1_memory_snapshot.pickle", "error");
   // A file that is opened by itself, and is no snapshot, opens no run.
   await page.getByTestId("open-files").setInputFiles(testData("run_folder/report.html"));
-  await expect(page.getByRole("alert")).toContainText("report.html could not be read");
+  await expect(page.getByRole("alert")).toContainText("report.html: ");
   await expect(viewer.rows).toHaveCount(0);
 });
 
@@ -229,6 +229,40 @@ test("a file dropped beside an open one is added, and the view stays", async ({ 
   await expect(page.getByTestId("overview-row")).toHaveCount(2);
 });
 
+test("files that are no snapshots leave the landing page in place, with one line", async ({
+  viewer,
+  page,
+}) => {
+  const notice = page.getByRole("alert");
+  const zone = page.getByTestId("drop-zone");
+  const before = await zone.boundingBox();
+  const wrong = [
+    { name: "README.md", mimeType: "text/markdown", buffer: Buffer.from("# A program\n") },
+    { name: "loss.png", mimeType: "image/png", buffer: Buffer.from("\x89PNG\r\n\x1a\n", "latin1") },
+  ];
+  for (const { files, said } of [
+    { files: wrong.slice(0, 1), said: /^README\.md: this is not a snapshot: it starts with "# A/ },
+    { files: wrong.slice(1), said: /^loss\.png: this is not a snapshot/ },
+    { files: wrong, said: /^README\.md and others: this is not a snapshot/ },
+  ]) {
+    await page.getByTestId("open-files").setInputFiles(files);
+    await expect(notice).toContainText(said);
+    await expect(page.locator(".app")).toHaveAttribute("data-stage", "landing");
+    await expect(viewer.rows).toHaveCount(0);
+    // The message takes no room from the page.
+    expect(await zone.boundingBox()).toEqual(before);
+    const message = notice.locator("p");
+    const [line, lines] = await message.evaluate((of) => {
+      const hint = of.querySelector(".dim")?.getBoundingClientRect().height ?? 0;
+      const { lineHeight } = getComputedStyle(of);
+      return [Number.parseFloat(lineHeight), of.getBoundingClientRect().height - hint] as const;
+    });
+    expect(lines, "height of the message").toBeLessThan(1.5 * line);
+  }
+  await viewer.show(testData("scenarios/f06.pickle"));
+  await expect(notice).toHaveCount(0);
+});
+
 test("a file that cannot be read opens no run, and other ways to open replace one", async ({
   viewer,
   page,
@@ -236,7 +270,7 @@ test("a file that cannot be read opens no run, and other ways to open replace on
   await test.step("the unreadable file", async () => {
     await drop(page, "damaged/text.pickle", "bad.pickle");
     const notice = page.getByRole("alert");
-    await expect(notice).toContainText(/bad\.pickle could not be read: .*starts with.*expected/);
+    await expect(notice).toContainText(/^bad\.pickle: .*starts with.*expected/);
     await expect(page.locator(".app")).toHaveAttribute("data-stage", "landing");
     await expect(viewer.rows).toHaveCount(0);
     await drop(page, "scenarios/f06.pickle", "good.pickle");

@@ -195,46 +195,45 @@ test("a long setting wraps inside of its column", async ({ viewer, page }) => {
   expect(wide).toBeLessThanOrEqual(0.5);
 });
 
-test("the landing page has three starts, code to copy, and a hint at the first run", async ({
+test("the landing page has an example, code to copy, and a hint at the first run", async ({
   viewer,
   page,
   context,
 }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  await page.getByTestId("copy-code").click();
-  await expect(page.getByTestId("copy-code")).toHaveText("Copied");
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(
-    "torch.cuda.memory._record_memory_history()",
-  );
-  const hint = page.getByTestId("hint");
-  const starts = [
-    ["oom", "summary", "recorded/t26/oom_observer.pickle.gz", 1],
-    ["growth", "summary", LEAK, 1],
-    ["compare", "compare", REAL, 2],
-  ] as const;
-  for (const [name, view, file, rows] of starts) {
-    await page.reload();
-    await page.waitForFunction(() => "vramscope" in window);
-    await page.getByTestId(`start-${name}`).click();
-    await expect(viewer.rows).toHaveCount(rows);
-    await answering(page);
-    await expectPlace(page, view, "main");
-    const peak = cli("summary", file).files[0]?.devices[0]?.requested_bytes.peak;
-    await expect(viewer.rows.first().locator("[data-value]").first()).toHaveAttribute(
-      "data-value",
-      String(peak),
-    );
-    if (name === "oom") {
-      await page.keyboard.press("2");
-      await expect(hint).toContainText("Wheel zooms, drag pans, ? for keys");
-    }
-    if (name === "growth") {
-      await page.keyboard.press("2");
-      await hint.getByRole("button", { name: "Hide this line" }).click();
-      await expect(hint).toHaveCount(0);
-    }
+  for (const [label, copied] of [
+    ["Copy the command", "vramscope record -o runs/42 train.py"],
+    ["Copy the lines of Python", "torch.cuda.memory._record_memory_history()"],
+  ] as const) {
+    await page.getByRole("button", { name: label }).click();
+    await expect(page.getByTestId("copy-code").filter({ hasText: "Copied" }).last()).toBeVisible();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(copied);
   }
+  const hint = page.getByTestId("hint");
+  const open = async () => {
+    await page.getByTestId("start-oom").click();
+    await expect(viewer.rows).toHaveCount(1);
+    await answering(page);
+  };
+  await open();
+  await expectPlace(page, "summary", "main");
+  const file = "recorded/t26/oom_observer.pickle.gz";
+  const peak = cli("summary", file).files[0]?.devices[0]?.requested_bytes.peak;
+  await expect(viewer.rows.first().locator("[data-value]").first()).toHaveAttribute(
+    "data-value",
+    String(peak),
+  );
+  // The example has changes that fit.
+  await expect(page.getByTestId("lever").first()).toBeVisible();
+  await page.keyboard.press("2");
+  await expect(hint).toContainText("Wheel zooms, drag pans, ? for keys");
+  await hint.getByRole("button", { name: "Hide this line" }).click();
   // Dismissed once, it stays away.
+  await page.reload();
+  await page.waitForFunction(() => "vramscope" in window);
+  await open();
+  await page.keyboard.press("2");
+  await viewer.plot.drawn();
   await expect(hint).toHaveCount(0);
 });
 

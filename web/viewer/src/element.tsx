@@ -103,24 +103,20 @@ export class VramscopeViewer extends HTMLElement {
     );
     const { stores } = session;
     const sample = this.getAttribute("sample");
-    const examples = this.getAttribute("examples");
     const run = this.getAttribute("run");
     const watch = new RunWatch(run ?? sample ?? "", () => stores.status.report(LOST));
     const opening: Opening = {
+      example: this.getAttribute("example"),
       sample,
       guide: this.getAttribute("guide"),
       gallery: this.getAttribute("gallery"),
+      links: this.getAttribute("links"),
       embedded: signal(false),
       readonly: signal(false),
       offer: watch,
       files: (files: Iterable<File>) => void stores.loader.open(fromInput(files)),
       add: (files: Iterable<File>) => void stores.loader.add(fromInput(files)),
-      openSample: () => void this.#openIndex(session, watch, sample ?? ""),
-      examples,
-      openExample: ({ name, view }) => {
-        stores.address.go({ view });
-        void this.#openIndex(session, watch, `${examples}${name}.json`);
-      },
+      openIndex: (address) => void this.#openIndex(session, watch, address),
       openOffer: () => void this.#openIndex(session, watch, run ?? ""),
     };
     this.#life = { session, opening, end: [() => watch.destroy()] };

@@ -11,7 +11,7 @@ import type { PlannedRow } from "./generated/protocol.js";
 import { IndexLoader, rest } from "./index-loader.js";
 import { type ModelDims, takeConfig } from "./model-dims.js";
 import type { Navigation } from "./navigation.js";
-import { failureOf, type Run, settled } from "./run.js";
+import { failureOf, type Run, refusalOf, settled } from "./run.js";
 import type { RunStore } from "./run-store.js";
 import type { Selection } from "./selection.js";
 import type { Status } from "./status.js";
@@ -112,22 +112,22 @@ export class RunLoader {
     }
   }
 
-  /** Closes a run whose only file cannot be read. The landing page says why. */
+  /** Closes a run of which no file can be read. The landing page says why. */
   #refuse(load: number): void {
     const { runs, selection, status, navigation } = this.#owners;
-    const [file, ...others] = load === this.#loads ? (runs.run.peek()?.files ?? []) : [];
-    const state = file?.load.peek();
-    if (!file || others.length > 0 || state?.state !== "error" || state.again) return;
-    // A part of the file may succeed.
-    if (file.tooLarge.peek() !== null) return;
+    const files = load === this.#loads ? (runs.run.peek()?.files ?? []) : [];
+    const refusals = files.map(refusalOf);
+    const [file, refusal] = [files[0], refusals[0]];
+    if (!file || !refusal || refusals.includes(null)) return;
     batch(() => {
       this.opened.value = null;
       selection.clear();
       runs.pool.clear();
       runs.run.value = null;
       navigation.settled.value = true;
-      const message = `${visible(file.path)} could not be read: ${state.failure.message}`;
-      status.notice.value = { ...state.failure, message };
+      const name = visible(file.path) + (files.length > 1 ? " and others" : "");
+      const message = `${name}: ${refusal.message}`;
+      status.notice.value = { ...refusal, message };
       status.announce(message);
     });
   }

@@ -134,3 +134,9 @@ export function settled(file: RankFile): Promise<void> {
     });
   });
 }
+
+/** Why a file cannot be read. Null if it can, or if a part of it may be. */
+export function refusalOf({ load, tooLarge }: RankFile): Failure | null {
+  const state = load.peek();
+  return state.state !== "error" || state.again || tooLarge.peek() !== null ? null : state.failure;
+}

@@ -22,7 +22,7 @@ use std::sync::Arc;
 const GALLERY: &str = " gallery=\"./gallery/\"";
 /// The attributes of the page that name its sample and its examples, and their replacement, which
 /// names the served run.
-const SAMPLE: &str = "sample=\"./sample/index.json\" examples=\"./sample/\"";
+const SAMPLE: &str = "sample=\"./sample/index.json\" example=\"./sample/oom.json\"";
 const RUN: &str = "run=\"./files/index.json\"";
 
 /// Headers of every response. The first two isolate the page from other origins, which threads

@@ -89,9 +89,10 @@ fn put(out: &mut String, tag: &str, class: &str, text: &str) {
 
 fn finding(out: &mut String, one: &Diagnostic) {
     let level = one.level.name();
-    write!(out, "<article class=\"{level}\">\n<h4><b>{level}[{}]</b> ", one.kind)
+    let headline = escape(&one.headline);
+    // The first words are the cause.
+    write!(out, "<article class=\"{level}\">\n<h4>{headline} <b>{level}[{}]</b>", one.kind)
         .expect("a String takes all text");
-    out.push_str(&escape(&one.headline));
     out.push_str("</h4>\n<p class=\"place\">");
     // Without a file it is a place in a log, not in code.
     let tag = if one.file.is_empty() { "span" } else { "code" };

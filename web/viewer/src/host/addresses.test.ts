@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { VramscopeViewer } from "../element.js";
-import { openAddresses } from "./addresses.js";
+import { linkTo, openAddresses } from "./addresses.js";
 
 let load: ReturnType<typeof vi.fn>;
 let page: EventTarget;
@@ -47,4 +47,27 @@ test("stops following the address when it is ended", () => {
   start()();
   go("#url=a");
   expect(load).not.toHaveBeenCalled();
+});
+
+test("a pasted text is a link if it has nothing but addresses, which the page reads back", () => {
+  const text = "https://a.org/r0.pickle?x=1&y=2\n http://localhost:8000/r1.pickle ";
+  const link = linkTo("./open/", text);
+  expect(link?.hosts).toBe("a.org, localhost:8000");
+  expect(link?.href).toMatch(/^\.\/open\/#url=/);
+  location.hash = link?.href.slice("./open/".length) ?? "";
+  start();
+  expect(load.mock.calls).toEqual([
+    [["https://a.org/r0.pickle?x=1&y=2", "http://localhost:8000/r1.pickle"]],
+  ]);
+});
+
+test("a message, a path, a script and an empty text are no link", () => {
+  for (const text of [
+    "CUDA out of memory, see https://pytorch.org/docs",
+    "runs/rank0.pickle",
+    "javascript:alert(1)",
+    "https://",
+    " ",
+  ])
+    expect(linkTo("./open/", text)).toBeNull();
 });

@@ -2,6 +2,18 @@
 
 import type { VramscopeViewer } from "../element.js";
 
+/**
+ * Where `page`, which opens what its address names, shows the snapshots that a pasted text names,
+ * and their hosts. Null if the text has more than addresses.
+ */
+export function linkTo(page: string, text: string): { href: string; hosts: string } | null {
+  const urls = text.trim().split(/\s+/);
+  if (!urls.every((url) => /^https?:/.test(url) && URL.canParse(url))) return null;
+  const hosts = new Set(urls.map((url) => new URL(url).host));
+  const fragment = new URLSearchParams(urls.map((url) => ["url", url]));
+  return { href: `${page}#${fragment}`, hosts: [...hosts].join(", ") };
+}
+
 const named = () => new URLSearchParams(location.hash.slice(1)).getAll("url");
 
 /**

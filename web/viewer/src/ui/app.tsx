@@ -7,7 +7,7 @@ import type { Stores, Uses } from "../stores.js";
 import { Details, isSelected } from "./details.js";
 import { giveBack } from "./give-back.js";
 import { Header } from "./header.js";
-import { Landing, type Start } from "./landing.js";
+import { Landing } from "./landing.js";
 import { Notice, OfferNotice } from "./notice.js";
 import { Panes } from "./panes.js";
 import { PlaceBar } from "./place-bar.js";
@@ -15,12 +15,16 @@ import { Rail } from "./rail.js";
 
 /** The ways to open files, and what the element's attributes say of them. */
 export interface Opening {
+  /** Address of the index of a first example; null without one. */
+  example: string | null;
   /** Address of the sample run's index; null without one. */
   sample: string | null;
   /** Address of a page on recording; null without one. */
   guide: string | null;
   /** Address of a page with recorded cases; null without one. */
   gallery: string | null;
+  /** Address of a page that may fetch snapshots from other addresses; null without one. */
+  links: string | null;
   /** The embedding page has the name, the theme and the ways to open files. */
   embedded: Signal<boolean>;
   /** Only scripts open files. */
@@ -28,10 +32,8 @@ export interface Opening {
   files(files: Iterable<File>): void;
   /** Adds files to the open run. */
   add(files: Iterable<File>): void;
-  openSample(): void;
-  /** Address of the folder of examples; null without one. */
-  examples: string | null;
-  openExample(start: Start): void;
+  /** Opens the run of an index. */
+  openIndex(address: string): void;
   /** Snapshots written since the run was opened. */
   offer: RunWatch;
   openOffer(): void;
@@ -83,9 +85,8 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
         </>
       ) : (
         <main class="main" part="main">
-          <Notice status={status} />
           <OfferNotice offer={opening.offer} open={opening.openOffer} />
-          <Landing runs={runs} address={stores.address} opening={opening} />
+          <Landing {...stores} opening={opening} />
         </main>
       )}
       {views && (

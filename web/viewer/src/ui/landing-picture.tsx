@@ -8,7 +8,7 @@ const BOX = "0 0 600 200";
 const BANDS: readonly (readonly [string, string])[] = [
   ["parameter", `M0 192H4V190H8V183H12V190H600V200H0Z`],
   [
-    "optimizer",
+    "optimizer_state",
     `M0 192H4V190H8V183H12V190H120V175H124V173H128V171H132V169H600V190H12V183H8V190H4V192H0Z`,
   ],
   [
@@ -57,7 +57,7 @@ H120V144H96V149H92V146H84V145H80V142H76V141H72V139H68V138H64V137H60V135H56V134H5
 H40V127H36V91H32V165H28V170H24V174H20V179H16V183H8V190H4V192H0Z`,
   ],
   [
-    "other",
+    "unknown",
     `M0 192H4V190H8V182H12V180H16V175H20V170H24V166H28V162H32V17H36V112H40V115H48V116H52V119H56
 V120H64V122H68V124H72V127H76V126H80V128H84V130H88V131H92V134H96V124H100V137H108V138H120V123
 H124V121H128V119H132V110H136V108H140V106H144V107H148V108H152V109H156V123H160V125H164V126H168
@@ -88,7 +88,7 @@ export function LandingPicture() {
     <div class="landing-picture">
       <svg viewBox={BOX} preserveAspectRatio="none" aria-hidden="true" focusable="false">
         {BANDS.map(([category, outline]) => (
-          <path key={category} data-category={category} d={outline} />
+          <path key={category} fill={`var(--${category})`} d={outline} />
         ))}
       </svg>
     </div>

@@ -1,6 +1,5 @@
 // The landing page: what the viewer does, and the ways to open files.
 
-import type { View } from "../places/index.js";
 import type { Uses } from "../stores.js";
 import { VERSION } from "../version.js";
 import type { Opening } from "./app.js";
@@ -8,60 +7,37 @@ import { CopyButton } from "./copy-button.js";
 import { Explain } from "./explain.js";
 import { Icon } from "./icons.js";
 import { LandingPicture } from "./landing-picture.js";
+import { Notice } from "./notice.js";
 import { OpenButton } from "./open-button.js";
 
-const RECORD = `torch.cuda.memory._record_memory_history()
+/** Ways to write a snapshot: of a program as it is, and by PyTorch alone. */
+const RECORD = [
+  ["Copy the command", "vramscope record -o runs/42 train.py"],
+  [
+    "Copy the lines of Python",
+    `torch.cuda.memory._record_memory_history()
 ...
-torch.cuda.memory._dump_snapshot(f"rank{rank}_memory_snapshot.pickle")`;
+torch.cuda.memory._dump_snapshot("rank0.pickle")`,
+  ],
+] as const;
 
-/** An example to start from: the index in the folder of examples, and the view that answers. */
-export interface Start {
-  name: "oom" | "growth" | "compare";
-  title: string;
-  text: string;
-  view: View;
-}
+type LandingProperties = Uses<"runs" | "address" | "status"> & { opening: Opening };
 
-const STARTS: readonly Start[] = [
-  {
-    name: "oom",
-    title: "Out of memory",
-    text: "What was allocated when an allocation failed, and what would have fit",
-    view: "summary",
-  },
-  {
-    name: "growth",
-    title: "Growing memory",
-    text: "Which lines keep more memory with every step",
-    view: "summary",
-  },
-  {
-    name: "compare",
-    title: "Before and after",
-    text: "What a change added and removed, line by line",
-    view: "compare",
-  },
-];
-
-type LandingProperties = Uses<"runs" | "address"> & { opening: Opening };
-
-export function Landing({ runs, address, opening }: LandingProperties) {
+export function Landing({ runs, address, status, opening }: LandingProperties) {
+  const { example, sample, gallery, guide } = opening;
   const wanted = address.wanted.value;
   // The embedding page opens files.
   if (opening.embedded.value || opening.readonly.value) {
     return (
       <section class="landing">
-        <p class="lead">No snapshot is open.</p>
+        <Notice status={status} />
+        <p class="dim">No snapshot is open.</p>
       </section>
     );
   }
   return (
     <section class="landing" aria-labelledby="landing-title">
-      <h1 id="landing-title">See what holds GPU memory</h1>
-      <p class="lead">
-        Every allocation in a PyTorch memory snapshot, rank by rank, with its call stack. Files
-        never leave your machine.
-      </p>
+      <h1 id="landing-title">What holds your GPU memory, why, and what to change</h1>
       <div class="drop-zone" data-testid="drop-zone" data-over={runs.dropping.value !== null}>
         <LandingPicture />
         <Icon name="drop" />
@@ -70,8 +46,8 @@ export function Landing({ runs, address, opening }: LandingProperties) {
             The link is about <b>{wanted}</b>. Drop this file, or its folder.
           </p>
         )}
-        <p class="drop-title">Drop snapshots or a folder anywhere</p>
-        <p class="dim">pickle, gzip, trace_plot HTML or JSON; one file per rank</p>
+        <p class="drop-title">Drop a PyTorch memory snapshot, or a folder of ranks</p>
+        <p class="dim">Nothing is uploaded.</p>
         <div class="drop-buttons">
           <OpenButton name="Open files" class="primary" open={opening.files} testid="open-files">
             Open files
@@ -79,60 +55,45 @@ export function Landing({ runs, address, opening }: LandingProperties) {
           <OpenButton name="Open folder" class="" folder open={opening.files}>
             Open folder
           </OpenButton>
-          {opening.sample !== null && (
+          {example !== null && (
             <button
               type="button"
               class="button"
-              data-testid="open-sample"
-              onClick={opening.openSample}
+              data-testid="start-oom"
+              onClick={() => opening.openIndex(example)}
             >
-              Try the sample run
+              Try an out-of-memory example <Icon name="go" />
             </button>
           )}
         </div>
+        <Notice status={status} />
       </div>
-      <Explain runs={runs} />
-      {opening.examples !== null && (
-        <ul class="starts" aria-label="Examples">
-          {STARTS.map((start) => (
-            <li key={start.name}>
-              <button
-                type="button"
-                class="start"
-                data-testid={`start-${start.name}`}
-                onClick={() => opening.openExample(start)}
-              >
-                <span class="start-title">
-                  {start.title} <Icon name="go" />
-                </span>
-                <span class="dim">{start.text}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      {opening.gallery !== null && (
-        <p class="gallery-link">
-          <a href={opening.gallery}>Gallery: ten recorded cases, and what helped</a>
-        </p>
-      )}
+      <Explain runs={runs} links={opening.links} />
       <div class="record">
-        <div class="record-head">
-          <h2>No snapshot yet? Record one</h2>
-          {opening.guide !== null && (
-            <a href={opening.guide}>What is recorded and how to record it</a>
-          )}
-        </div>
-        <div class="record-code">
-          <pre>
-            <code>{RECORD}</code>
-          </pre>
-          <CopyButton text={RECORD} name="Copy" label="Copy the code" testid="copy-code" />
-        </div>
+        <h2>No snapshot yet? {guide !== null && <a href={guide}>How to record one</a>}</h2>
+        {RECORD.map(([label, code]) => (
+          <div class="record-code" key={code}>
+            <pre>
+              <code>{code}</code>
+            </pre>
+            <CopyButton text={code} name="Copy" label={label} testid="copy-code" />
+          </div>
+        ))}
       </div>
-      <p class="landing-version dim" data-testid="version">
-        vramscope {VERSION}
-      </p>
+      <footer class="dim">
+        {sample !== null && (
+          <button
+            type="button"
+            class="link"
+            data-testid="open-sample"
+            onClick={() => opening.openIndex(sample)}
+          >
+            Try the sample run
+          </button>
+        )}
+        {gallery !== null && <a href={gallery}>Gallery of ten cases</a>}
+        <span data-testid="version">vramscope {VERSION}</span>
+      </footer>
     </section>
   );
 }
