@@ -1,0 +1,71 @@
+"""What this process is: its role, its command line, and where its dumps go below a command."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+
+from .ranks import is_in_job
+
+#: The process that runs ``vramscope record --``, for those below it.
+PARENT_VARIABLE = "VRAMSCOPE_RECORD_PARENT"
+#: The most characters of a role. A program may set a title of any length.
+MAX_ROLE = 80
+
+
+def role() -> str:
+    """What the process calls itself: its title (``VLLM::EngineCore``), else its name in
+    ``multiprocessing``, else the name of its program."""
+    return (_title() or _name_of_child() or _program())[:MAX_ROLE]
+
+
+def command() -> list[str]:
+    """The command line of this process."""
+    # From Python 3.10 on with what belongs to Python.
+    return list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])
+
+
+def _title() -> str | None:
+    """The title that the program has set, as ``setproctitle`` does, in place of its command."""
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return None
+    # A title has no end within, and nothing but zeros behind it.
+    text = os.fsdecode(words[0])
+    is_command = text == command()[0] or os.path.basename(text).startswith("python")
+    return None if is_command or any(words[1:]) else text.strip() or None
+
+
+def _name_of_child() -> str | None:
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or process.parent_process() is None:
+        return None
+    return str(process.current_process().name)
+
+
+def _program() -> str:
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name:
+        return str(spec.name.removesuffix(".__main__"))
+    return os.path.basename(sys.argv[0] if sys.argv else "") or "python"
+
+
+def folder_below() -> str:
+    """The folder of this process below that of a command: a rank of a job has none of its own, nor
+    has the command itself. Others are no ranks, which are compared with each other."""
+    if is_in_job() or os.environ.get(PARENT_VARIABLE) == str(os.getppid()):
+        return ""
+    return f"{re.sub(r'[^a-zA-Z0-9.]+', '-', role()).strip('-.') or 'python'}_{os.getpid()}"
+
+
+def at_end(call: Callable[[], None]) -> None:
+    """Calls at the end of a child of ``multiprocessing``, too: before Python 3.13 a forked one ends
+    without the functions of ``atexit``."""
+    process, util = (sys.modules.get(f"multiprocessing.{name}") for name in ("process", "util"))
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, call, exitpriority=0)
