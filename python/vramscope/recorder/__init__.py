@@ -642,7 +642,7 @@ class Recorder:
         self._written_in = Uninterrupted.current()
         self._written += 1
         teller.wrote(self._as_given(path.parent), self._as_given(self._own_folder))
-        if path != wanted and not teller.is_silent:
+        if path != wanted and not (teller.is_silent or teller.is_below):
             log.warning("%s exists: wrote %s", wanted, path.name)
         self._remove_older(kind, path)
         self._write_beside(path, snapshot, kind, oom, held)

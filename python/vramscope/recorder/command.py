@@ -33,6 +33,8 @@ RUNS = "vramscope-runs"
 USAGE = """vramscope record [OPTION...] [-m] PROGRAM [ARGUMENT...]
        vramscope record [OPTION...] -- COMMAND [ARGUMENT...]
        vramscope record --dump PID"""
+#: What helps where a process is not recorded.
+HOW_TO_RECORD = "a history begins with the recording, so start it by vramscope record -- COMMAND"
 IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 #: Files of frames that are above those of the program.
 ABOVE = {__file__, main_module.__file__, runpy.__file__, "<frozen runpy>", *IMPORTING}
@@ -199,6 +201,10 @@ def _dump(pid: int) -> int:
         written, problems = [], [error]
     for problem in problems:
         print(f"vramscope record: {problem}", file=sys.stderr)
+    if not written and isinstance(problems[0], dump.NotRecorded):
+        # Also from Python 3.14 on: code could be put into a process (`sys.remote_exec`), and would
+        # find no history there.
+        print(f"help: {HOW_TO_RECORD}", file=sys.stderr)
     for path in written:
         print(f"vramscope: wrote {path}", file=sys.stderr)
     status = 0

@@ -20,6 +20,10 @@ class NotDumped(Exception):
     """A process cannot be asked, or has not answered: why, and what to do."""
 
 
+class NotRecorded(NotDumped):
+    """Neither a process nor one below it is recorded."""
+
+
 def ask(pid: int, problem: Callable[[NotDumped], None], patience: float = PATIENCE) -> list[str]:
     """Asks a process for a snapshot or, if it is not recorded itself, all recorded ones below it.
 
@@ -35,10 +39,7 @@ def ask(pid: int, problem: Callable[[NotDumped], None], patience: float = PATIEN
     if not asked:
         asked = {one: _answers(one) for one in descendants(pid) if _is_recorded(one)}
     if not asked:
-        raise NotDumped(
-            f"process {pid} is not recorded, or has not used its GPU yet. A history begins with "
-            "the recording: start the program by vramscope record -- COMMAND"
-        )
+        raise NotRecorded(f"process {pid} is not recorded, or has not used a GPU yet")
     until = time.monotonic() + patience
     written = []
     for step in (_send, lambda one: written.append(_wait(one, asked[one], until))):

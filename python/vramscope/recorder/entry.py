@@ -29,8 +29,8 @@ class Entry:
 
     def __init__(self, file: int, first: dict[str, Any]) -> None:
         self._file = file
-        self._is = os.fstat(file)
-        self._add(first)
+        self._first = _line(first)
+        os.write(file, self._first)
 
     @classmethod
     def open(cls, number: int, folder: pathlib.Path) -> Entry | None:
@@ -44,7 +44,9 @@ class Entry:
     @never_raise
     def answer(self, snapshot: pathlib.Path | None) -> None:
         """Answer a request for a snapshot: by its path, or ``None`` if it could not be written."""
-        self._add({"snapshot": None if snapshot is None else str(snapshot)})
+        if self._is_ours():
+            path = None if snapshot is None else str(snapshot)
+            os.write(self._file, _line({"snapshot": path}))
 
     def close(self) -> None:
         """The process does not answer any more."""
@@ -54,14 +56,13 @@ class Entry:
     def _is_ours(self) -> bool:
         # The program may have closed all files, and opened another with this number.
         try:
-            now = os.fstat(self._file)
+            return os.pread(self._file, len(self._first), 0) == self._first
         except OSError:
             return False
-        return (now.st_dev, now.st_ino) == (self._is.st_dev, self._is.st_ino)
 
-    def _add(self, line: dict[str, Any]) -> None:
-        if self._is_ours():
-            os.write(self._file, json.dumps(line).encode() + b"\n")
+
+def _line(facts: dict[str, Any]) -> bytes:
+    return json.dumps(facts).encode() + b"\n"
 
 
 def read(pid: int) -> list[tuple[str, Lines]]:

@@ -52,7 +52,9 @@ def _program() -> str:
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name:
         return str(spec.name.removesuffix(".__main__"))
-    return os.path.basename(sys.argv[0] if sys.argv else "") or "python"
+    name = os.path.basename(sys.argv[0] if sys.argv else "")
+    # Code of the command line, or of standard input.
+    return "python" if name in ("", "-", "-c") else name
 
 
 def folder_below() -> str:
