@@ -71,7 +71,8 @@ def run(folder: pathlib.Path, command: list[str], **more: str) -> tuple[int, lis
         timeout=300,
         check=False,
     )
-    assert list((folder / "tmp").iterdir()) == []
+    # PyTorch and launchers leave files of their own.
+    assert list((folder / "tmp").glob("*vramscope*")) == []
     lines = process.stderr.splitlines()
     notice = "frees show the stack of their allocation"
     told = [line for line in lines if notice not in line and "Gloo" not in line]
@@ -218,11 +219,11 @@ def test_an_interrupt_of_a_terminal_reaches_the_command_once(tmp_path: pathlib.P
         os.chdir(tmp_path)
         os.execve(PYTHON, record(*BELOW, "count=2"), environment(tmp_path))
     shown = b""
+    while b"ready" not in shown:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, b"\x03")
     while b"arrived" not in shown:
         shown += os.read(terminal, 4096)
-        if shown.count(b"ready") and b"\x03" not in shown:
-            os.write(terminal, b"\x03")
-            time.sleep(1)
     assert b"arrived 1" in shown
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(terminal)
@@ -235,7 +236,7 @@ def test_a_terminated_command_is_recorded(tmp_path: pathlib.Path) -> None:
     assert told == "vramscope: wrote run/terminated/, run: vramscope diagnose run\n"
     assert process.returncode == 128 + signal.SIGTERM
     assert snapshots(tmp_path) == [f"run/terminated/{SNAPSHOT}"]
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert list((tmp_path / "tmp").glob("*vramscope*")) == []
 
 
 def test_standard_input_is_that_of_the_command(tmp_path: pathlib.Path) -> None:
