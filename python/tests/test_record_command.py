@@ -10,7 +10,6 @@ import importlib.metadata
 import json
 import os
 import pathlib
-import pty
 import re
 import shlex
 import signal
@@ -21,7 +20,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vramscope.recorder import dump, entry
+from vramscope.recorder import dump, entry, process
 
 TORCH = os.environ.get("VRAMSCOPE_TORCH")
 PYTHON = TORCH or sys.executable
@@ -129,6 +128,16 @@ def test_ranks_of_a_job_share_the_folder(tmp_path: pathlib.Path) -> None:
     assert sorted(one["rank"] for one in beside(tmp_path)) == [0, 1, 1]
 
 
+def test_a_title_is_told_from_a_command() -> None:
+    command = ["/usr/bin/python3", "-c", "code"]
+    assert process.title(["VLLM::EngineCore", "", "", ""], command) == "VLLM::EngineCore"
+    assert process.title([*command, ""], command) is None
+    assert process.title(["python", ""], ["/usr/bin/python3"]) is None
+    assert process.title(["own", "x", ""], ["own", "x"]) is None
+    assert process.title(["own", ""], ["own"]) is None
+    assert process.title([""], command) is None
+
+
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_a_child_that_uses_the_gpu_is_recorded(tmp_path: pathlib.Path, method: str) -> None:
     status, output, lines = run(tmp_path, record(*BELOW, f"child={method}"))
@@ -214,6 +223,7 @@ def test_a_signal_reaches_the_command_once(tmp_path: pathlib.Path, name: str) ->
 
 
 def test_an_interrupt_of_a_terminal_reaches_the_command_once(tmp_path: pathlib.Path) -> None:
+    pty = pytest.importorskip("pty")
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
@@ -342,13 +352,13 @@ def waiting(tmp_path: pathlib.Path) -> Iterator[object]:
         return process.pid, pid
 
     yield start
-    for process, pid in all_started:
-        for one in (pid, process.pid):
+    for outer, pid in all_started:
+        for one in (pid, outer.pid):
             try:
                 os.kill(one, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        process.communicate(timeout=60)
+        outer.communicate(timeout=60)
 
 
 def problems(pid: int, **options: float) -> list[str]:

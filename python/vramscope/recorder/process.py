@@ -18,7 +18,7 @@ MAX_ROLE = 80
 def role() -> str:
     """What the process calls itself: its title (``VLLM::EngineCore``), else its name in
     ``multiprocessing``, else the name of its program."""
-    return (_title() or _name_of_child() or _program())[:MAX_ROLE]
+    return (title(_words(), command()) or _name_of_child() or _program())[:MAX_ROLE]
 
 
 def command() -> list[str]:
@@ -27,17 +27,20 @@ def command() -> list[str]:
     return list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])
 
 
-def _title() -> str | None:
-    """The title that the program has set, as ``setproctitle`` does, in place of its command."""
+def _words() -> list[str]:
+    """The command line of this process as the system shows it now."""
     try:
         with open("/proc/self/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
+            return os.fsdecode(file.read()).split("\0")
     except OSError:
-        return None
-    # A title has no end within, and nothing but zeros behind it.
-    text = os.fsdecode(words[0])
-    is_command = text == command()[0] or os.path.basename(text).startswith("python")
-    return None if is_command or any(words[1:]) else text.strip() or None
+        return [""]
+
+
+def title(shown: list[str], command: list[str]) -> str | None:
+    """The title that a program has written over its command line, as ``setproctitle`` does."""
+    # It has no end within, and nothing but zeros behind it.
+    is_command = shown[0] == command[0] or os.path.basename(shown[0]).startswith("python")
+    return None if is_command or any(shown[1:]) else shown[0].strip() or None
 
 
 def _name_of_child() -> str | None:
@@ -62,7 +65,7 @@ def folder_below() -> str:
     has the command itself. Others are no ranks, which are compared with each other."""
     if is_in_job() or os.environ.get(PARENT_VARIABLE) == str(os.getppid()):
         return ""
-    return f"{re.sub(r'[^a-zA-Z0-9.]+', '-', role()).strip('-.') or 'python'}_{os.getpid()}"
+    return f"{re.sub(r'[^a-zA-Z0-9_.]+', '-', role()).strip('-.') or 'python'}_{os.getpid()}"
 
 
 def at_end(call: Callable[[], None]) -> None:
