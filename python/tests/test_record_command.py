@@ -82,7 +82,7 @@ def snapshots(folder: pathlib.Path) -> list[str]:
     """The snapshots below a folder, with `N` in place of the number of a process."""
     found = (str(path.relative_to(folder)) for path in folder.rglob("*.pickle"))
     return sorted(
-        re.sub(r"_\d+/|pid\d+_", lambda n: re.sub(r"\d+", "N", n[0]), one) for one in found
+        re.sub(r"_\d\d+/|pid\d+_", lambda n: re.sub(r"\d+", "N", n[0]), one) for one in found
     )
 
 
@@ -155,6 +155,26 @@ def test_a_forked_process_that_uses_the_gpu_is_recorded(tmp_path: pathlib.Path) 
 def test_helpers_without_a_gpu_write_nothing(tmp_path: pathlib.Path, method: str) -> None:
     assert run(tmp_path, record(*BELOW, "use", f"helpers={method}"))[:2] == (0, ["3"])
     assert snapshots(tmp_path) == [f"run/exit/{SNAPSHOT}"]
+
+
+def test_a_first_use_in_another_thread_is_recorded_without_signals(tmp_path: pathlib.Path) -> None:
+    status, _, lines = run(tmp_path, record(*BELOW, "thread"))
+    assert (status, snapshots(tmp_path)) == (0, [f"run/exit/{SNAPSHOT}"])
+    assert lines == [
+        "no snapshot on signals: recording was started outside the main thread",
+        "vramscope: wrote run/exit/, run: vramscope diagnose run",
+    ]
+
+
+def test_a_server_that_renames_itself_keeps_its_folder(tmp_path: pathlib.Path) -> None:
+    # The second dump has another role in its file, and lies beside the first.
+    status, _, _ = run(tmp_path, record("sh", "-c", shlex.join([*BELOW, "use", "rename"]) + "; :"))
+    assert status == 0
+    assert snapshots(tmp_path) == [
+        f"run/below.py_N/exit/{SNAPSHOT}",
+        f"run/below.py_N/oom_1/{SNAPSHOT}",
+    ]
+    assert len(list((tmp_path / "run").iterdir())) == 1
 
 
 def test_nothing_is_written_without_a_gpu(tmp_path: pathlib.Path) -> None:

@@ -26,6 +26,19 @@ def run_out():
     torch.empty(1 << 45, device="cuda")
 
 
+def rename():
+    """Takes another name between two dumps."""
+    try:
+        run_out()
+    except torch.cuda.OutOfMemoryError:
+        sys.argv[0] = "renamed"
+    use()
+    # The state of the end is another step's than that of the error.
+    import vramscope.recorder
+
+    vramscope.recorder.Recorder._active[0].step()
+
+
 def child(method):
     """A child uses the GPU, and this process none."""
     started = multiprocessing.get_context(method).Process(target=use, name="Engine core")

@@ -68,7 +68,7 @@ class _Waiting:
         if not isinstance(options, dict):
             raise ValueError(f"{OPTIONS_VARIABLE} is {options!r}, expected a JSON object")
         recorder = record(os.environ[VARIABLE], **options)
-        recorder.place = process.folder_below
+        recorder.place = process.place()
         teller.is_below = process.PARENT_VARIABLE in os.environ
         recorder.start()
         process.at_end(recorder.stop)

@@ -60,12 +60,17 @@ def _program() -> str:
     return "python" if name in ("", "-", "-c") else name
 
 
-def folder_below() -> str:
-    """The folder of this process below that of a command: a rank of a job has none of its own, nor
-    has the command itself. Others are no ranks, which are compared with each other."""
-    if is_in_job() or os.environ.get(PARENT_VARIABLE) == str(os.getppid()):
-        return ""
-    return f"{re.sub(r'[^a-zA-Z0-9_.]+', '-', role()).strip('-.') or 'python'}_{os.getpid()}"
+def place() -> Callable[[], str]:
+    """Tells where dumps of this process go below the folder of a command.
+
+    Those of the command itself and of the ranks of a job go into the folder. Other processes are no
+    ranks, which are compared with each other: each has a folder of its own, named once.
+    """
+    name = re.sub(r"[^a-zA-Z0-9_.]+", "-", role()).strip("-.") or "python"
+    own = f"{name}_{os.getpid()}"
+    is_command = os.environ.get(PARENT_VARIABLE) == str(os.getppid())
+    # A process may join its job after its first use of a GPU.
+    return lambda: "" if is_command or is_in_job() else own
 
 
 def at_end(call: Callable[[], None]) -> None:
