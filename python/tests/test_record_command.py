@@ -320,7 +320,23 @@ def test_a_command_that_is_none_is_told(tmp_path: pathlib.Path) -> None:
     ):
         told = run(tmp_path, record(*command))
         assert told == (2, [], [f"vramscope record: {problem}"])
+    (tmp_path / "tool").write_bytes(b"\x00")
+    told = run(tmp_path, record("./tool"))
+    assert told == (2, [], ["vramscope record: cannot start ./tool: Exec format error"])
     assert not (tmp_path / "run").exists()
+
+
+def test_no_request_goes_to_a_handler_of_the_program(waiting) -> None:
+    code = (
+        "import os, signal, sys; sys.argv[1:] = []\n"
+        f"exec(open({PROGRAM!r}).read().partition('if __name__')[0])\n"
+        "signal.signal(signal.SIGUSR2, lambda *_: os._exit(9))\n"
+        "thread()\n"
+        "wait()\n"
+    )
+    _, pid = waiting(command=record(PYTHON, "-c", code))
+    assert problems(pid) == [f"process {pid} is not recorded, or has not used a GPU yet"]
+    os.kill(pid, 0)
 
 
 def test_tests_are_a_command(tmp_path: pathlib.Path) -> None:
@@ -412,6 +428,11 @@ def test_all_processes_below_one_are_asked(tmp_path: pathlib.Path, waiting) -> N
     written = dump.ask(outer, pytest.fail)
     names = [SNAPSHOT, SNAPSHOT.replace("0", "1")]
     assert sorted(written) == [str(tmp_path / "run/signal_1" / name) for name in names]
+    # The command passes a request on to them, and not to the shell, which it would end.
+    os.kill(outer, signal.SIGUSR2)
+    while len(list(tmp_path.glob("run/signal_2/*.json"))) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.05)
     for one in dump_of:
         os.kill(one, signal.SIGKILL)
 

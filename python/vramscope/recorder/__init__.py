@@ -177,6 +177,8 @@ class Recorder:
         #: Where dumps go within the folder, by the state of the process.
         self.place: Callable[[], str] | None = None
         self._entry: Entry | None = None
+        #: Signals whose handler is this recorder's.
+        self._handled: set[int] = set()
         #: More fields of the file beside a snapshot.
         self.beside: Callable[[], dict[str, Any]] | None = None
         #: Called after each step.
@@ -407,6 +409,7 @@ class Recorder:
                 pass_on(before, received, frame)
 
         signals.signal(number, handle)
+        self._handled.add(number)
 
         def undo() -> None:
             # A handler that was set later stays, and calls this one. Another thread cannot set any.
@@ -419,7 +422,7 @@ class Recorder:
     def _open_entry(self) -> None:
         """Let `vramscope record --dump` find this process."""
         number = self._options["dump_signal"]
-        if number is not None and callable(signals.getsignal(number)):
+        if number in self._handled:
             self._entry = entry = Entry.open(number, self._base)
             self._undo += [] if entry is None else [entry.close]
 

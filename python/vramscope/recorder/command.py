@@ -167,7 +167,11 @@ def main(arguments: list[str]) -> None:
     }
     if is_command:
         with without_empty(folder, is_own=not options.output):
-            raise SystemExit(launch.run(program, folder, arguments_of_record))
+            try:
+                raise SystemExit(launch.run(program, folder, arguments_of_record))
+            except OSError as error:
+                print(f"vramscope record: cannot start {name}: {error.strerror}", file=sys.stderr)
+                raise SystemExit(NO_PROGRAM) from None
     recorder = record(folder, **arguments_of_record)
     sys.argv[:] = program
     if not getattr(sys.flags, "safe_path", False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal as signals
 import time
@@ -50,6 +51,16 @@ def ask(pid: int, problem: Callable[[NotDumped], None], patience: float = PATIEN
                 del asked[one]
                 problem(error)
     return written
+
+
+def send_below(pid: int) -> bool:
+    """Asks all recorded processes below one, without waiting. Returns whether one is recorded."""
+    asked = [one for one in descendants(pid) if _is_recorded(one)]
+    for one in asked:
+        # It may have ended.
+        with contextlib.suppress(NotDumped, ProcessLookupError):
+            _send(one)
+    return bool(asked)
 
 
 def _is_recorded(pid: int) -> bool:

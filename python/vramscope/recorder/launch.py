@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from ..hook import python_path
+from . import dump
 from .by_environment import OPTIONS_VARIABLE, VARIABLE
 from .files import remove_left_over, snapshots_below
 from .process import PARENT_VARIABLE
@@ -101,8 +102,11 @@ def _wait(command: list[str], variables: dict[str, str]) -> int:
     )
     while child.poll() is None:
         arrived = signals.sigwaitinfo({*passed_on, signals.SIGCHLD})
-        # Above 0 if it comes from the kernel.
-        if arrived.si_signo in passed_on and arrived.si_code <= 0:
+        # The code is above 0 if it comes from the kernel.
+        if arrived.si_signo not in passed_on or arrived.si_code > 0:
+            continue
+        # A launcher would end by the request for a snapshot.
+        if arrived.si_signo != signals.SIGUSR2 or not dump.send_below(os.getpid()):
             child.send_signal(arrived.si_signo)
     return child.returncode
 
