@@ -228,7 +228,9 @@ def test_wrong_usage_is_told(tmp_path: pathlib.Path) -> None:
         status, output, lines = run(tmp_path, "record", *arguments)
         assert (status, output) == (64, ""), arguments
         assert lines == [*usage, f"vramscope record: {problem}"]
+    (tmp_path / "all").write_text("#!/usr/bin/env bash\n")
     for name, problem in [
+        ("all", "all is a script of bash: write vramscope record -- bash all"),
         ("absent.py", "cannot find absent.py: expected a file of Python, or -m and a module"),
         ("python", "cannot find python: leave it out, the program runs in this Python"),
         ("torchrun", "torchrun is a command: write vramscope record -- torchrun ..."),
@@ -239,7 +241,7 @@ def test_wrong_usage_is_told(tmp_path: pathlib.Path) -> None:
     status, output, _ = run(tmp_path, "record", "--help")
     assert status == 0
     assert output.startswith(usage[0])
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["all"]
 
 
 @needs_torch

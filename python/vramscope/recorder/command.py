@@ -149,7 +149,7 @@ def main(arguments: list[str]) -> None:
     why_not = None
     if is_command:
         why_not = launch.why_not(program)
-    elif not options.is_module and not os.path.exists(name):
+    elif not options.is_module:
         why_not = _why_not(name)
     if why_not is not None:
         print(f"vramscope record: {why_not}", file=sys.stderr)
@@ -188,12 +188,25 @@ def main(arguments: list[str]) -> None:
             main_module.run_script(name)
 
 
-def _why_not(name: str) -> str:
+def _why_not(name: str) -> str | None:
+    """Why a file is no program of Python; ``None`` if it may be one."""
+    if os.path.exists(name):
+        shell = _shell_of(name)
+        return shell and f"{name} is a script of {shell}: write vramscope record -- {shell} {name}"
     if os.path.basename(name).startswith("python"):
         return f"cannot find {name}: leave it out, the program runs in this Python"
     if shutil.which(name) is not None or name in LAUNCHERS:
         return f"{name} is a command: write vramscope record -- {name} ..."
     return f"cannot find {name}: expected a file of Python, or -m and a module"
+
+
+def _shell_of(name: str) -> str | None:
+    """The shell that the first line of a file names."""
+    first = b""
+    with contextlib.suppress(OSError), open(name, "rb") as file:
+        first = file.readline(256)
+    words = os.fsdecode(first).removeprefix("#!").split() if first.startswith(b"#!") else []
+    return next((os.path.basename(word) for word in words if word.endswith("sh")), None)
 
 
 def _dump(pid: int) -> int:
