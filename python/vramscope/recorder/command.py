@@ -191,7 +191,8 @@ def main(arguments: list[str]) -> None:
 def _why_not(name: str) -> str | None:
     """Why a file is no program of Python; ``None`` if it may be one."""
     if os.path.exists(name):
-        shell = _shell_of(name)
+        # What is read of a pipe would be gone.
+        shell = _shell_of(name) if os.path.isfile(name) else None
         return shell and f"{name} is a script of {shell}: write vramscope record -- {shell} {name}"
     if os.path.basename(name).startswith("python"):
         return f"cannot find {name}: leave it out, the program runs in this Python"
