@@ -209,27 +209,39 @@ def test_a_run_has_a_folder_by_its_time_or_job(tmp_path: pathlib.Path) -> None:
 
 
 def test_wrong_usage_is_told(tmp_path: pathlib.Path) -> None:
-    usage = "usage: vramscope record [OPTION...] [-m] PROGRAM [ARGUMENT...]"
+    usage = [
+        "usage: vramscope record [OPTION...] [-m] PROGRAM [ARGUMENT...]",
+        "       vramscope record [OPTION...] -- COMMAND [ARGUMENT...]",
+        "       vramscope record --dump PID",
+    ]
     for arguments, problem in [
         ([], "expected a program"),
         (["-o", "run"], "expected a program"),
         (["--every", "0", PROGRAM], "argument --every: '0', expected a number from 1 on"),
         (["--keep", "two", PROGRAM], "argument --keep: 'two', expected a number from 1 on"),
         (["--nonsense", PROGRAM], "unrecognized arguments: --nonsense"),
+        (["-o", "run", "--"], "expected a command after --"),
+        (["-m", "--", "x"], "-m takes a module, and -- a command: expected one of them"),
+        (["--dump", "1", "--", "x"], "--dump takes no program"),
+        (["--dump", "0"], "argument --dump: '0', expected a number from 1 on"),
     ]:
         status, output, lines = run(tmp_path, "record", *arguments)
         assert (status, output) == (64, ""), arguments
-        assert lines == [usage, f"vramscope record: {problem}"]
+        assert lines == [*usage, f"vramscope record: {problem}"]
+    (tmp_path / "all").write_text("#!/usr/bin/env bash\n")
     for name, problem in [
+        ("all", "all is a script of bash: write vramscope record -- bash all"),
         ("absent.py", "cannot find absent.py: expected a file of Python, or -m and a module"),
         ("python", "cannot find python: leave it out, the program runs in this Python"),
+        ("torchrun", "torchrun is a command: write vramscope record -- torchrun ..."),
+        ("env", "env is a command: write vramscope record -- env ..."),
     ]:
         told = run(tmp_path, "record", name, "x")
         assert told == (2, "", [f"vramscope record: {problem}"])
     status, output, _ = run(tmp_path, "record", "--help")
     assert status == 0
-    assert output.startswith(usage)
-    assert list(tmp_path.iterdir()) == []
+    assert output.startswith(usage[0])
+    assert [path.name for path in tmp_path.iterdir()] == ["all"]
 
 
 @needs_torch

@@ -53,6 +53,43 @@ def test_the_program_records_another(program: list[str], tmp_path: pathlib.Path)
     assert "cannot start recording: ModuleNotFoundError" in told.stderr
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows who handles a signal")
+def test_a_recorded_process_is_asked_and_diagnosed(tmp_path: pathlib.Path) -> None:
+    code = (
+        "import os, time, torch\n"
+        "held = torch.empty(1 << 20, device='cuda')\n"
+        "print(os.getpid(), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    (tmp_path / "train.py").write_text(code)
+    command = [sys.executable, "-m", "vramscope", "record", "-o", "run", "--"]
+    recorded = subprocess.Popen(
+        [*command, sys.executable, "train.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python/tests/stand_in")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert recorded.stdout is not None
+        told = run(PROGRAM, "record", "--dump", recorded.stdout.readline().strip(), folder=tmp_path)
+    finally:
+        recorded.terminate()
+        recorded.communicate(timeout=60)
+    snapshot = tmp_path / "run/signal_1/rank0_memory_snapshot.pickle"
+    assert (told.returncode, told.stderr) == (0, f"vramscope: wrote {snapshot}\n")
+    assert told.stdout == run(PROGRAM, "diagnose", snapshot, folder=tmp_path).stdout
+    assert "1.00 MiB" in told.stdout
+
+
+@pytest.mark.parametrize("group", ["vllm.general_plugins", "sglang.srt.plugins"])
+def test_servers_find_their_plugin(group: str) -> None:
+    found = metadata.entry_points(group=group)
+    (plugin,) = [point for point in found if point.name == "vramscope"]
+    # Without the variable it does nothing.
+    assert plugin.load()() is None
+
+
 def test_the_wheel_has_the_licenses_of_all_that_it_contains() -> None:
     names = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD_PARTY.txt"]
     shipped = {path.name: path for path in metadata.files("vramscope") or [] if path.name in names}

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a Python program and record its memory, as `python -m vramscope record` does
+    /// Record a Python program, or any command after `--`, as `python -m vramscope record` does
     #[command(disable_help_flag = true)]
     Record(InPython),
     /// Run a PyTorch program without a GPU: does it fit, and what holds the memory

@@ -130,6 +130,7 @@ pub(crate) const RECORDED: [(&str, &str, &[&str]); 2] = [
             "test_clusters.py",
             "test_command.py",
             "test_documents.py",
+            "test_record_command.py",
             "test_recorder.py",
             "test_recorder_ends.py",
             "test_trainers.py",

@@ -34,5 +34,6 @@ if wanted.oom:
         if not wanted.catch:
             raise
         train(64)
-print("trained")
+# In one piece: several ranks write.
+sys.stdout.write("trained\n")
 sys.exit(wanted.status)

@@ -29,6 +29,7 @@ rejections = []
 
 
 def empty(elements, device):
+    _initialize()
     if elements > CAPACITY and "TORCH_REFUSES" in os.environ:
         rejections.append(elements)
         raise OutOfMemoryError("CUDA out of memory. Allocation was preemptively rejected")
@@ -41,6 +42,10 @@ def empty(elements, device):
     return elements
 
 
+_queue = []
+_tls = types.SimpleNamespace(is_initialized=False)
+
+
 def _module(name, **members):
     module = types.ModuleType(name)
     vars(module).update(members)
@@ -49,7 +54,21 @@ def _module(name, **members):
 
 
 def _lazy_call(function):
-    function()
+    """Calls at the first use of the device, as PyTorch does: not again by what it calls then."""
+    assert not hasattr(_tls, "is_initializing"), "PyTorch would wait for its own lock"
+    if _tls.is_initialized:
+        function()
+    else:
+        _queue.append(function)
+
+
+def _initialize():
+    if not _tls.is_initialized:
+        _tls.is_initializing = True
+        for function in _queue:
+            function()
+        del _tls.is_initializing
+        _tls.is_initialized = True
 
 
 def _record_memory_history(enabled, **arguments):
@@ -156,6 +175,7 @@ cuda = _module(
     "torch.cuda",
     OutOfMemoryError=OutOfMemoryError,
     _lazy_call=_lazy_call,
+    _tls=_tls,
     current_device=lambda: 0,
     device_count=lambda: 1,
     get_allocator_backend=lambda: os.environ.get("TORCH_BACKEND", "native"),

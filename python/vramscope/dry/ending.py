@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pathlib
 import signal
 import time
+
+from ..recorder.descendants import descendants
 
 #: The signal on which a process of the run writes its stacks, whatever it waits in.
 SHOW_STACKS = signal.SIGRTMIN + 5 if hasattr(signal, "SIGRTMIN") else signal.SIGTERM
@@ -17,26 +18,6 @@ _SUBREAPER = 36
 def adopt_orphans() -> None:
     """Lets this process become the parent of all processes of the run whose parents end."""
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-
-
-def descendants() -> list[int]:
-    """The processes below this one that have not ended, parents first."""
-    children: dict[int, list[int]] = {}
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            text = (folder / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        # After the name, which may have any characters: the state, and the parent.
-        state, parent = text.rpartition(")")[2].split()[:2]
-        if state != "Z":
-            children.setdefault(int(parent), []).append(int(folder.name))
-    found, waiting = [], [os.getpid()]
-    while waiting:
-        below = children.get(waiting.pop(0), [])
-        found += below
-        waiting += below
-    return found
 
 
 def send(pids: list[int], number: int) -> None:
@@ -50,15 +31,15 @@ def send(pids: list[int], number: int) -> None:
 
 def end_all(patience: float) -> None:
     """Ends all processes below this one: asks first, and does not wait longer than this."""
-    if not descendants():
+    if not descendants(os.getpid()):
         return
-    send(descendants(), signal.SIGTERM)
+    send(descendants(os.getpid()), signal.SIGTERM)
     until = time.monotonic() + patience
-    while descendants() and time.monotonic() < until:
+    while descendants(os.getpid()) and time.monotonic() < until:
         _reap()
         time.sleep(0.05)
-    while descendants():
-        send(descendants(), signal.SIGKILL)
+    while descendants(os.getpid()):
+        send(descendants(os.getpid()), signal.SIGKILL)
         _reap()
         time.sleep(0.01)
 

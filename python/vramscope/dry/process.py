@@ -13,12 +13,12 @@ import time
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..hook import when_imported
 from ..recorder import Recorder, failure, record
 from ..recorder.teller import teller
 from . import lone_rank, weights
 from . import settings as settings_
 from .ending import SHOW_STACKS
-from .hook import when_imported
 
 if TYPE_CHECKING:
     from .values import Values

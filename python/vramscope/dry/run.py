@@ -18,8 +18,11 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 from .. import _vramscope
+from ..hook import python_path
+from ..recorder.descendants import descendants
+from ..recorder.files import snapshots_below
 from . import lone_rank
-from .ending import SHOW_STACKS, adopt_orphans, descendants, end_all, send
+from .ending import SHOW_STACKS, adopt_orphans, end_all, send
 from .settings import LIBRARY_VARIABLE, NOTES_VARIABLE, VARIABLE, Settings
 
 #: Seconds that a program has to end after it was asked to.
@@ -106,7 +109,7 @@ def run(
     python = find_python(program)
     packages = _packages(python)
     _check_output(output)
-    before = set(_snapshots(output))
+    before = set(snapshots_below(output))
     with _folder() as folder:
         settings, variables = _prepare(program, packages, output, folder)
         command = _command(program, python)
@@ -121,7 +124,7 @@ def run(
             end_all(LEFT_OVER)
         stuck = _stuck(settings)
     status = child.returncode if child.returncode >= 0 else 128 - child.returncode
-    snapshots = [path for path in _snapshots(output) if path not in before]
+    snapshots = [path for path in snapshots_below(output) if path not in before]
     status = {None: status, "limit": 0, "interrupt": 128 + signal.SIGINT}[ended_by]
     return Outcome(status, snapshots, ended_by, stuck)
 
@@ -175,11 +178,11 @@ class _Waiting:
             except subprocess.TimeoutExpired:
                 pass
         self._settings.ended.write_text(str(self._ended_by), encoding="utf-8")
-        send(descendants(), signal.SIGTERM)
+        send(descendants(os.getpid()), signal.SIGTERM)
         try:
             self._child.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            send(descendants(), SHOW_STACKS)
+            send(descendants(os.getpid()), SHOW_STACKS)
             time.sleep(0.5)
             self._child.kill()
             self._child.wait()
@@ -350,8 +353,6 @@ def _prepare(
         library["cudnn_version"] = shims["cudnn"][1]
     for name in ("kernels", "triton"):
         pathlib.Path(folder, name).mkdir()
-    inject = str(pathlib.Path(__file__).with_name("inject"))
-    path = os.environ.get("PYTHONPATH")
     variables = {
         # Defaults that a program may set otherwise.
         "CUDA_MODULE_LOADING": "LAZY",
@@ -368,7 +369,7 @@ def _prepare(
         VARIABLE: settings.write(),
         LIBRARY_VARIABLE: json.dumps(library),
         NOTES_VARIABLE: str(settings.notes),
-        "PYTHONPATH": inject if not path else inject + os.pathsep + path,
+        "PYTHONPATH": python_path(),
     }
     # Devices are those of the dry run, whatever the machine has.
     variables.pop("CUDA_VISIBLE_DEVICES", None)
@@ -407,9 +408,3 @@ def _stuck(settings: Settings) -> str | None:
         if any(line.startswith("  File ") for line in lines):
             texts.append("\n".join(lines))
     return "\n".join(texts) or None
-
-
-def _snapshots(output: pathlib.Path) -> list[pathlib.Path]:
-    """The snapshots below a folder, the last written last."""
-    found = [path for path in output.rglob("*.pickle") if path.is_file()]
-    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, str(path)))

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from . import allocator, backend, failure, forks, sidecar, sources, threads, uses
 from . import holders as holders_
+from .entry import Entry
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
 from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
@@ -173,6 +174,11 @@ class Recorder:
         self._oom_at_step: int | None = None
         self._refusals: Refusals | None = None
         self._written_in: Uninterrupted | None = None
+        #: Where dumps go within the folder, by the state of the process.
+        self.place: Callable[[], str] | None = None
+        self._entry: Entry | None = None
+        #: Signals whose handler is this recorder's.
+        self._handled: set[int] = set()
         #: More fields of the file beside a snapshot.
         self.beside: Callable[[], dict[str, Any]] | None = None
         #: Called after each step.
@@ -338,6 +344,7 @@ class Recorder:
         self._refusals = Refusals(self._backend)
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._backend, _ran_out)
+        self._open_entry()
 
     @never_raise
     def _end(self) -> None:
@@ -402,6 +409,7 @@ class Recorder:
                 pass_on(before, received, frame)
 
         signals.signal(number, handle)
+        self._handled.add(number)
 
         def undo() -> None:
             # A handler that was set later stays, and calls this one. Another thread cannot set any.
@@ -410,8 +418,18 @@ class Recorder:
 
         self._undo.append(undo)
 
+    @never_raise
+    def _open_entry(self) -> None:
+        """Let `vramscope record --dump` find this process."""
+        number = self._options["dump_signal"]
+        if number in self._handled:
+            self._entry = entry = Entry.open(number, self._base)
+            self._undo += [] if entry is None else [entry.close]
+
     def _dump_on_signal(self, number: int, frame: FrameType | None, before: Any) -> None:
-        self._write(self._numbered("signal"), kind="signal", patience=SIGNAL_PATIENCE)
+        path = self._write(self._numbered("signal"), kind="signal", patience=SIGNAL_PATIENCE)
+        if self._entry is not None:
+            self._entry.answer(path)
         if callable(before):
             before(number, frame)
 
@@ -621,12 +639,13 @@ class Recorder:
         is_described = self._described and self._described[-1]["step"] == self._step
         if self._watched and not is_described:
             self._describe()
-        wanted = self._own_folder / name / f"rank{rank}{SUFFIX}"
+        own_folder = self._own_folder / (self.place() if self.place is not None else "")
+        wanted = own_folder / name / f"rank{rank}{SUFFIX}"
         path = write_snapshot(wanted, lambda file: pickle.dump(snapshot, file))
         self._written_in = Uninterrupted.current()
         self._written += 1
         teller.wrote(self._as_given(path.parent), self._as_given(self._own_folder))
-        if path != wanted and not teller.is_silent:
+        if path != wanted and not (teller.is_silent or teller.is_below):
             log.warning("%s exists: wrote %s", wanted, path.name)
         self._remove_older(kind, path)
         self._write_beside(path, snapshot, kind, oom, held)

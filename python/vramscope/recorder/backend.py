@@ -48,7 +48,9 @@ class Backend:
         without such a queue is started.
         """
         lazily = getattr(self.module, "_lazy_call", None)
-        if lazily is None:
+        # Within the initialization the queue has a lock that this thread holds.
+        is_initializing = hasattr(getattr(self.module, "_tls", None), "is_initializing")
+        if lazily is None or is_initializing:
             call()
         else:
             lazily(call)

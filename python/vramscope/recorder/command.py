@@ -1,7 +1,8 @@
 """The command ``vramscope record``, which is ``python -m vramscope record`` too.
 
 It runs a program of Python in this process and records its memory. The program gets its own
-arguments, and its exit status is that of the process.
+arguments, and its exit status is that of the process. A command after ``--`` runs below this
+process (:mod:`.launch`), and ``--dump`` asks a recorded process for a snapshot (:mod:`.dump`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import contextlib
 import os
 import pathlib
 import runpy
+import shutil
 import sys
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, NoReturn
 
-from . import main_module, record
+from . import dump, launch, main_module, record
 from .ranks import job_name
 from .teller import teller
 
@@ -24,8 +26,15 @@ from .teller import teller
 WRONG_USAGE = 64
 #: The exit status where the program is not there, as for Python.
 NO_PROGRAM = 2
+#: Launchers, which may be installed on another machine than this one.
+LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "srun", "mpirun", "vllm")
 #: The folder of runs that have no folder of their own.
 RUNS = "vramscope-runs"
+USAGE = """vramscope record [OPTION...] [-m] PROGRAM [ARGUMENT...]
+       vramscope record [OPTION...] -- COMMAND [ARGUMENT...]
+       vramscope record --dump PID"""
+#: What helps where a process is not recorded.
+HOW_TO_RECORD = "a history begins with the recording, so start it by vramscope record -- COMMAND"
 IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 #: Files of frames that are above those of the program.
 ABOVE = {__file__, main_module.__file__, runpy.__file__, "<frozen runpy>", *IMPORTING}
@@ -43,11 +52,12 @@ class Parser(argparse.ArgumentParser):
 def _parser() -> Parser:
     parser = Parser(
         prog="vramscope record",
-        usage="vramscope record [OPTION...] [-m] PROGRAM [ARGUMENT...]",
+        usage=USAGE,
         description=(
-            "Runs a program of Python and records its GPU memory. A snapshot is written when "
-            "memory runs out, at the end, and on the signal USR2. All ranks of a job may share a "
-            "folder: torchrun --nproc-per-node 8 -m vramscope record -o runs/42 train.py"
+            "Records the GPU memory of a program of Python, or of all Python processes that a "
+            "command starts: vramscope record -o runs/42 -- torchrun --nproc-per-node 8 train.py. "
+            "A snapshot is written when memory runs out, at the end, and on the signal USR2. All "
+            "ranks of a job may share a folder."
         ),
         allow_abbrev=False,
     )
@@ -59,6 +69,12 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "-m", dest="is_module", action="store_true", help="PROGRAM is a module, as in python -m"
+    )
+    parser.add_argument(
+        "--dump",
+        type=positive,
+        metavar="PID",
+        help="ask a recorded process, or all of them below a process, for a snapshot now",
     )
     parser.add_argument(
         "--every", type=positive, metavar="N", help="a snapshot after each N steps, too"
@@ -118,25 +134,45 @@ def main(arguments: list[str]) -> None:
     """Runs a program under a recorder."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    program, is_command = options.program, options.program[:1] == ["--"]
+    if options.dump is not None:
+        if program:
+            parser.error("--dump takes no program")
+        raise SystemExit(_dump(options.dump))
+    if is_command:
+        program = program[1:]
     if not program:
-        parser.error("expected a program")
+        parser.error("expected a command after --" if is_command else "expected a program")
+    if is_command and options.is_module:
+        parser.error("-m takes a module, and -- a command: expected one of them")
     name = program[0]
-    if not options.is_module and not os.path.exists(name):
-        print(f"vramscope record: {_why_not(name)}", file=sys.stderr)
+    why_not = None
+    if is_command:
+        why_not = launch.why_not(program)
+    elif not options.is_module:
+        why_not = _why_not(name)
+    if why_not is not None:
+        print(f"vramscope record: {why_not}", file=sys.stderr)
         raise SystemExit(NO_PROGRAM)
     folder = pathlib.Path(options.output) if options.output else default_folder()
-    recorder = record(
-        folder,
-        every=options.every,
-        states_every=options.states_every,
-        keep=options.keep,
-        stacks=options.stacks,
-        max_entries=options.max_entries,
-        source=not options.no_source,
-        holders=not options.no_holders,
-        use_step=options.use_step,
-    )
+    arguments_of_record = {
+        "every": options.every,
+        "states_every": options.states_every,
+        "keep": options.keep,
+        "stacks": options.stacks,
+        "max_entries": options.max_entries,
+        "source": not options.no_source,
+        "holders": not options.no_holders,
+        "use_step": options.use_step,
+    }
+    if is_command:
+        with without_empty(folder, is_own=not options.output):
+            try:
+                raise SystemExit(launch.run(program, folder, arguments_of_record))
+            except OSError as error:
+                print(f"vramscope record: cannot start {name}: {error.strerror}", file=sys.stderr)
+                raise SystemExit(NO_PROGRAM) from None
+    recorder = record(folder, **arguments_of_record)
     sys.argv[:] = program
     if not getattr(sys.flags, "safe_path", False):
         # What Python itself would put first. A folder or an archive puts itself there.
@@ -152,15 +188,50 @@ def main(arguments: list[str]) -> None:
             main_module.run_script(name)
 
 
-def _why_not(name: str) -> str:
+def _why_not(name: str) -> str | None:
+    """Why a file is no program of Python; ``None`` if it may be one."""
+    if os.path.exists(name):
+        # What is read of a pipe would be gone.
+        shell = _shell_of(name) if os.path.isfile(name) else None
+        return shell and f"{name} is a script of {shell}: write vramscope record -- {shell} {name}"
     if os.path.basename(name).startswith("python"):
         return f"cannot find {name}: leave it out, the program runs in this Python"
-    if os.path.basename(name) in ("torchrun", "accelerate", "deepspeed", "srun", "mpirun"):
-        return (
-            f"cannot find {name}: a launcher comes first, as in "
-            "torchrun -m vramscope record train.py"
-        )
+    if shutil.which(name) is not None or name in LAUNCHERS:
+        return f"{name} is a command: write vramscope record -- {name} ..."
     return f"cannot find {name}: expected a file of Python, or -m and a module"
+
+
+def _shell_of(name: str) -> str | None:
+    """The shell that the first line of a file names."""
+    first = b""
+    with contextlib.suppress(OSError), open(name, "rb") as file:
+        first = file.readline(256)
+    words = os.fsdecode(first).removeprefix("#!").split() if first.startswith(b"#!") else []
+    return next((os.path.basename(word) for word in words if word.endswith("sh")), None)
+
+
+def _dump(pid: int) -> int:
+    """Asks for snapshots, and tells what they show. Returns the exit status."""
+    problems: list[dump.NotDumped] = []
+    try:
+        written = dump.ask(pid, problems.append)
+    except dump.NotDumped as error:
+        written, problems = [], [error]
+    for problem in problems:
+        print(f"vramscope record: {problem}", file=sys.stderr)
+    if not written and isinstance(problems[0], dump.NotRecorded):
+        # Also from Python 3.14 on: code could be put into a process (`sys.remote_exec`), and would
+        # find no history there.
+        print(f"help: {HOW_TO_RECORD}", file=sys.stderr)
+    for path in written:
+        print(f"vramscope: wrote {path}", file=sys.stderr)
+    status = 0
+    if written:
+        # Nothing else of this command needs the native part.
+        from .. import _vramscope
+
+        status = int(_vramscope.main(["vramscope", "diagnose", *written], None))
+    return NO_PROGRAM if problems else status
 
 
 def default_folder() -> pathlib.Path:

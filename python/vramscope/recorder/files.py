@@ -50,6 +50,12 @@ def sidecar_of(snapshot: pathlib.Path) -> pathlib.Path:
     return snapshot.with_suffix(SIDECAR_SUFFIX)
 
 
+def snapshots_below(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The snapshots below a folder, the last written last."""
+    found = [path for path in folder.rglob("*.pickle") if path.is_file()]
+    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+
+
 def write_snapshot(wanted: pathlib.Path, write: Callable[[IO[bytes]], object]) -> pathlib.Path:
     """Writes a snapshot that is either whole or absent, and replaces no file.
 

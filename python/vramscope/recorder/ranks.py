@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+from typing import Any
 
 #: Environment variables with the rank and the number of processes, by launcher: torchrun, Slurm,
 #: Open MPI, MPICH and its relatives. The script of a batch job of Slurm is one process, of which
@@ -31,8 +32,8 @@ def rank_and_world(environ: dict[str, str] | None = None) -> tuple[int, int]:
     ``torch.distributed`` knows best, once it is initialized. Before, the launcher's variables do.
     A process of no job is rank 0 of 1.
     """
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    distributed = _distributed()
+    if distributed is not None:
         return distributed.get_rank(), distributed.get_world_size()
     environ = dict(os.environ) if environ is None else environ
     for rank_name, world_name in LAUNCHERS:
@@ -41,6 +42,19 @@ def rank_and_world(environ: dict[str, str] | None = None) -> tuple[int, int]:
             world = _number(environ.get(world_name))
             return rank, max(world or 1, rank + 1)
     return 0, 1
+
+
+def is_in_job() -> bool:
+    """Whether this process is a rank of a job, be it the only one."""
+    return _distributed() is not None or any(
+        all(os.environ.get(name, "").isdecimal() for name in names) for names in LAUNCHERS
+    )
+
+
+def _distributed() -> Any:
+    """``torch.distributed``, if it is initialized."""
+    found = sys.modules.get("torch.distributed")
+    return found if found and found.is_available() and found.is_initialized() else None
 
 
 def is_first_of_machine(environ: dict[str, str] | None = None) -> bool:

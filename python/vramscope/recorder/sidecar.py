@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Any
 
+from . import process
 from .backend import Backend
 
 #: Version of the fields. A reader refuses a larger one.
@@ -30,6 +31,8 @@ def environment(backend: Backend) -> dict[str, Any]:
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
+        "role": process.role(),
+        "command": process.command(),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "backend": backend.name,

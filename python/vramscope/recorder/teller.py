@@ -6,10 +6,14 @@ import logging
 import pathlib
 import shlex
 import sys
+from collections.abc import Sequence
 
 from .ranks import rank_and_world
 
 log = logging.getLogger("vramscope")
+
+#: Folders that one line names.
+MAX_TOLD = 3
 
 
 class Teller:
@@ -24,6 +28,8 @@ class Teller:
         self.waits = False
         #: Whether nothing is said: another process tells.
         self.is_silent = False
+        #: Whether another process tells where snapshots are.
+        self.is_below = False
         self._waiting: list[str] = []
         self._errors = 0
         self._told_errors = 0
@@ -70,10 +76,10 @@ class Teller:
             self._say([f"out of memory {self._errors} times in all", *self._where()])
 
     def _where(self) -> list[str]:
-        if self._last is None:
+        if self._last is None or self.is_below:
             return []
         self._told, folder = self._last
-        return [f"wrote {self._told}/, run: vramscope diagnose {shlex.quote(str(folder))}"]
+        return [wrote([self._told], folder)]
 
     def _say(self, lines: list[str]) -> None:
         if not lines or self.is_silent:
@@ -86,6 +92,14 @@ class Teller:
             sys.stderr.flush()
         except Exception as error:
             log.debug("cannot write to standard error: %s", error)
+
+
+def wrote(dumps: Sequence[pathlib.Path], folder: pathlib.Path) -> str:
+    """Where snapshots are, and how they are diagnosed, in one line."""
+    shown = [f"{dump}/" for dump in dumps[:MAX_TOLD]]
+    if len(dumps) > MAX_TOLD:
+        shown.append(f"{len(dumps) - MAX_TOLD} more")
+    return f"wrote {', '.join(shown)}, run: vramscope diagnose {shlex.quote(str(folder))}"
 
 
 #: That of this process.

@@ -10,7 +10,7 @@ const MAX_NAME: usize = 24;
 
 /// The commands for people, with what each answers. Others are for scripts.
 const COMMANDS: [(&str, &str); 15] = [
-    ("record", "-o DIR SCRIPT ..  run a Python program and record its memory"),
+    ("record", "-o DIR SCRIPT ..  record a Python program, or any command after --"),
     ("diagnose", "PATH..          what is wrong, why, what to change; --all lists all"),
     ("dry-run", "SCRIPT           run a PyTorch program without a GPU: does it fit"),
     ("peak", "PATH                what holds memory; --by line|module, --tree, --at"),

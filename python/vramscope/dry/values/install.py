@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..hook import when_imported
+from ...hook import when_imported
 from .kernels import Kernels
 from .made_up import Maker
 from .plans import plan_of

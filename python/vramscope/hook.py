@@ -1,4 +1,4 @@
-"""Waits for the import of PyTorch in a process of a dry run.
+"""Waits for the import of PyTorch, in a process of a dry run or below ``vramscope record --``.
 
 It is loaded by its path, before any package: a process that never imports PyTorch pays for this
 file only.
@@ -15,7 +15,14 @@ from types import ModuleType
 from typing import Any, Callable
 
 #: The folder of the package ``vramscope``. PyTorch's Python need not have it installed.
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def python_path() -> str:
+    """The ``PYTHONPATH`` by which processes run ``inject/sitecustomize.py`` at their start."""
+    path = os.environ.get("PYTHONPATH")
+    inject = os.path.join(PACKAGE, "inject")
+    return inject if not path else inject + os.pathsep + path
 
 
 class _OfPackage:
@@ -87,15 +94,19 @@ def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
     sys.meta_path.insert(0, _Waiting(name, lambda: None, call))
 
 
+def _take_package() -> None:
+    """Lets this process import the one copy of the package that all processes share."""
+    sys.meta_path.insert(0, _OfPackage())
+
+
 class _Dry:
-    """The work around the import of PyTorch."""
+    """The work of a dry run around the import of PyTorch."""
 
     def __init__(self) -> None:
         self._process: Any = None
 
     def before(self) -> None:
-        # The one copy of the package that all processes of the run share.
-        sys.meta_path.insert(0, _OfPackage())
+        _take_package()
         from vramscope.dry.process import Process
 
         self._process = Process()
@@ -105,7 +116,22 @@ class _Dry:
         self._process.after_torch(torch)
 
 
+def _record(torch: ModuleType) -> None:
+    """Records this process from its first use of a GPU on."""
+    try:
+        _take_package()
+        from vramscope.recorder import by_environment
+    except Exception as error:
+        # The program goes on: it is not about the recording.
+        print(f"vramscope: process {os.getpid()} is not recorded: {error}", file=sys.stderr)
+        return
+    by_environment.wait(torch)
+
+
 def install() -> None:
     """Waits for the import of PyTorch in this process."""
-    dry = _Dry()
-    sys.meta_path.insert(0, _Waiting("torch", dry.before, dry.after))
+    if "VRAMSCOPE_DRY_RUN" in os.environ:
+        dry = _Dry()
+        sys.meta_path.insert(0, _Waiting("torch", dry.before, dry.after))
+    else:
+        when_imported("torch", _record)

@@ -1,4 +1,5 @@
-"""Python runs this at its start, because this folder is in ``PYTHONPATH`` during a dry run.
+"""Python runs this at its start: this folder is in ``PYTHONPATH`` below ``vramscope record --`` and
+during a dry run.
 
 It prepares the process for the import of PyTorch, and then runs the ``sitecustomize`` that this one
 hides.
@@ -13,7 +14,6 @@ import sys
 from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_DRY = os.path.dirname(_HERE)
 
 
 def _is_here(folder: str) -> bool:
@@ -35,8 +35,10 @@ def _run_hidden() -> None:
     _run("sitecustomize", importlib.machinery.PathFinder.find_spec("sitecustomize", others))
 
 
-if "VRAMSCOPE_DRY_RUN" in os.environ:
-    _file = os.path.join(_DRY, "hook.py")
+if sys.version_info >= (3, 9) and not {"VRAMSCOPE_DRY_RUN", "VRAMSCOPE_RECORD"}.isdisjoint(
+    os.environ
+):
+    _file = os.path.join(os.path.dirname(_HERE), "hook.py")
     _hook = _run(
         "_vramscope_hook", importlib.util.spec_from_file_location("_vramscope_hook", _file)
     )
