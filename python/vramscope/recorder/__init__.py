@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import collections
 import json
@@ -11,6 +12,7 @@ import pathlib
 import pickle
 import re
 import signal as signals
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,8 +22,11 @@ from typing import Any, ClassVar
 from . import allocator, backend, failure, forks, sidecar, sources, threads, uses
 from . import holders as holders_
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
+from .growth import Foreteller
 from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
+from .levels import Levels
+from .notes import Notes, Watch
 from .ranks import is_first_of_machine, rank_and_world
 from .refusals import WORDS as REFUSED_EARLY
 from .refusals import Refusals, on_uncaught
@@ -35,6 +40,10 @@ log = logging.getLogger("vramscope")
 
 #: The signal on which a process writes a snapshot; ``None`` where the system has none to spare.
 DUMP_SIGNAL: int | None = getattr(signals, "SIGUSR2", None)
+
+#: The signal on which the main thread takes a note. The thread that looks only pretends that it has
+#: arrived, so no call of the system is interrupted. Without a handler the system ignores it.
+NOTE_SIGNAL: int | None = getattr(signals, "SIGURG", None) if sys.version_info >= (3, 10) else None
 
 #: Steps whose tensors are described in a sidecar: the last ones.
 DESCRIBED_STEPS = 2
@@ -152,6 +161,10 @@ class Recorder:
         self._backend: Any = None
         self._pid = os.getpid()
         self._is_recording = False
+        #: Whether a signal asks for a snapshot, and for a note.
+        self._is_asked = self._is_note_asked = False
+        #: Whether the thread that looks wants a note.
+        self._is_note_due = False
         self._arguments: dict[str, Any] = {}
         self._dumping = threading.RLock()
         self._is_dumping = False
@@ -167,6 +180,11 @@ class Recorder:
         self._written = 0
         self._states: States | None = None
         self._uses: uses.Uses | None = None
+        self._levels: Levels | None = None
+        self._foreteller: Foreteller | None = None
+        self._notes: Notes | None = None
+        #: Looks at programs without steps.
+        self._watch: Watch | None = None
         #: Steps that have ended since the recording began.
         self._ended = 0
         self._undo: list[Callable[[], None]] = []
@@ -222,6 +240,7 @@ class Recorder:
         """Write the last snapshot and stop recording."""
         if not self._is_active():
             return
+        self._end_watch()
         self._cut_uses()
         self._tell_unseen()
         self._at_end()
@@ -336,6 +355,12 @@ class Recorder:
                 self._torch.__version__,
             )
         self._refusals = Refusals(self._backend)
+        self._levels = Levels(self._backend)
+        self._foreteller = Foreteller(self._backend, self._say_growth)
+        if self._wants_holders("end") and holders_.is_possible() is None:
+            self._notes = Notes(self._note)
+            if self._is_note_asked:
+                self._watch = Watch(self._look_between)
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._backend, _ran_out)
 
@@ -367,6 +392,7 @@ class Recorder:
         # Another thread of the parent may have held it.
         self._dumping, self._is_dumping = threading.RLock(), False
         self._is_recording = False
+        self._levels = self._notes = self._watch = None
         if self._uses is not None:
             self._uses.forget()
         self._run_undo()
@@ -385,15 +411,17 @@ class Recorder:
             return
         wanted = self._options["dump_signal"]
         if wanted is not None:
-            self._handle(wanted, self._dump_on_signal)
+            self._is_asked = self._handle(wanted, self._dump_on_signal)
+        if NOTE_SIGNAL is not None and self._wants_holders("end"):
+            self._is_note_asked = self._handle(NOTE_SIGNAL, self._note_between)
         # A launcher ends the other ranks with this signal when one rank fails.
         self._handle(signals.SIGTERM, self._dump_and_terminate)
 
-    def _handle(self, number: int, handler: Callable[[int, FrameType | None, Any], None]) -> None:
+    def _handle(self, number: int, handler: Callable[[int, FrameType | None, Any], None]) -> bool:
         before = signals.getsignal(number)
         if before is None or number in natively_handled():
             log.warning("signal %d is left alone: its handler is not Python's", number)
-            return
+            return False
 
         def handle(received: int, frame: FrameType | None) -> None:
             if self._is_active():
@@ -409,6 +437,7 @@ class Recorder:
                 signals.signal(number, before)
 
         self._undo.append(undo)
+        return True
 
     def _dump_on_signal(self, number: int, frame: FrameType | None, before: Any) -> None:
         self._write(self._numbered("signal"), kind="signal", patience=SIGNAL_PATIENCE)
@@ -474,8 +503,84 @@ class Recorder:
             self._write(f"step_{self._step}", kind="step")
         if wanted is not None and self._ended == wanted - 1:
             self._begin_uses(self)
+        self._look()
         if self.after_step is not None:
             self.after_step()
+
+    def _look(self) -> None:
+        """Looks at what stays after a step.
+
+        Unlike in :func:`whole`, which takes ten times as long, a handler of the program may be
+        called meanwhile. What it raises is none of these errors.
+        """
+        if self._levels is None or not self._is_recording or not self._is_active():
+            return
+        if self._watch is not None:
+            self._end_watch()
+        try:
+            levels = self._levels.read()
+        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            log.warning("cannot look at the memory after a step: %s", error)
+            self._levels = None
+            return
+        if self._foreteller is not None:
+            self._foreteller.look(levels)
+        if self._notes is not None and self._notes.wants(levels, self._step):
+            self._notes.take(sidecar.now_us(), self._step)
+
+    @never_raise
+    def _look_between(self) -> None:
+        """Look at the memory."""
+        if not self._is_recording or not self._is_active():
+            return
+        if self._levels is not None and self._notes is not None:
+            if not self._is_note_due and self._notes.wants(self._levels.read(), None):
+                self._is_note_due = True
+                _thread.interrupt_main(NOTE_SIGNAL)
+
+    def _note_between(self, number: int, frame: FrameType | None, before: Any) -> None:
+        if not self._is_note_due:
+            pass_on(before, number, frame)
+            return
+        try:
+            if self._notes is not None and not _imports(frame):
+                self._notes.take(sidecar.now_us(), None)
+        finally:
+            # The thread that looks asks for no other one meanwhile.
+            self._is_note_due = False
+
+    @whole
+    def _end_watch(self) -> None:
+        """End the looks without steps."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.end()
+
+    def _say_growth(self, words: str) -> None:
+        # The ranks of a machine mostly grow alike.
+        if Recorder._active[0] is self and is_first_of_machine():
+            ask = f"vramscope record --dump {self._pid}" if self._is_asked else None
+            teller.growth(words, ask)
+
+    @whole
+    def _note(self) -> dict[str, Any] | None:
+        """Note who holds memory."""
+        # Another thread may write a snapshot, which tells more.
+        if not self._dumping.acquire(blocking=False):
+            return None
+        try:
+            if self._is_dumping:
+                return None
+            self._is_dumping = True
+            listed = allocator.segments_alone(self._backend)
+            if listed is None:
+                segments = self._backend.module.memory._snapshot()["segments"]
+            else:
+                segments = listed()
+            return self._find_holders(segments)
+        finally:
+            self._is_dumping = False
+            self._dumping.release()
 
     @whole
     def _begin_uses(self, owner: object) -> None:
@@ -611,7 +716,9 @@ class Recorder:
     def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path | None:
         rank, _ = rank_and_world()
         snapshot = self._backend.module.memory._snapshot()
-        held = self._find_holders(snapshot) if self._wants_holders(kind) else None
+        held = self._find_holders(snapshot["segments"], snapshot) if self._wants_holders(kind) else None
+        if kind == "end" and self._notes is not None and self._notes.last is not None:
+            held = holders_.with_noted(held, self._notes.last)
         if uses.Uses.since_us is not None:
             uses.without_own_frames(snapshot, uses.Uses.since_us)
         if not any(snapshot.get("device_traces", ())):
@@ -677,15 +784,18 @@ class Recorder:
         return wanted == "every" if kind == "step" else bool(wanted)
 
     @never_raise
-    def _find_holders(self, snapshot: dict[str, Any]) -> dict[str, Any] | None:
+    def _find_holders(
+        self, segments: list[dict[str, Any]], snapshot: Any = None
+    ) -> dict[str, Any] | None:
         """Find who holds memory."""
         reason = holders_.is_possible()
         if reason is not None:
             log.info("holders are not recorded: %s", reason)
             return None
-        blocks = holders_.live_blocks(snapshot["segments"])
+        blocks = holders_.live_blocks(segments)
         # The millions of objects of the snapshot hold nothing.
-        return holders_.find(self._torch, blocks, hidden=[snapshot, *Recorder._active])
+        hidden = [segments, snapshot, *Recorder._active]
+        return holders_.find(self._torch, blocks, hidden=hidden)
 
 
 def _absolute(folder: pathlib.Path) -> pathlib.Path:
@@ -694,6 +804,15 @@ def _absolute(folder: pathlib.Path) -> pathlib.Path:
     except OSError:
         # The working folder is gone. The start says so, and the program goes on.
         return folder
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported: PyTorch imports some for a snapshot."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _ran_out(device: int, requested: int, total: int, free: int) -> None:
@@ -717,4 +836,19 @@ def _in_child() -> None:
         recorder._forget()
 
 
-forks.handle(lambda: bool(Recorder._active), _in_child)
+def _watches() -> list[Watch]:
+    return [one._watch for one in Recorder._active if one._watch is not None]
+
+
+def _pause() -> None:
+    # A thread that holds a lock would hold it for ever in the child.
+    for watch in _watches():
+        watch.end()
+
+
+def _go_on() -> None:
+    for watch in _watches():
+        watch.start()
+
+
+forks.handle(lambda: bool(Recorder._active), _pause, _go_on, _in_child)

@@ -89,16 +89,24 @@ fn of_stacks(target: Target<'_>, holders: &Holders, held: &Held, finding: &Findi
     let sites = &target.entry.sites;
     let wanted: FxHashSet<StackId> =
         finding.parts.iter().map(|part| sites.same_line(part.stack)).collect();
+    let is_wanted =
+        |stack| stack != StackId::EMPTY && wanted.contains(&sites.same_line(stack));
     let mut all = members(target, held);
-    all.retain(|member| {
-        let block = &target.trace().blocks[member.index as usize];
-        block.stack != StackId::EMPTY && wanted.contains(&sites.same_line(block.stack))
-    });
+    all.retain(|member| is_wanted(target.trace().blocks[member.index as usize].stack));
     let mut groups = groups(holders, all);
     // What was not looked at names nothing.
     groups.retain(|(kind, _)| *kind != HolderKind::Unread);
     let whole: u64 = groups.iter().map(|(_, members)| sum(members)).sum();
-    if whole.saturating_mul(MIN_SHARE) < finding.bytes {
+    let is_noted = |member: &Member| holders.blocks[member.entry as usize].noted;
+    let about = match held.noted {
+        // A note tells nothing of later blocks.
+        Some(slot) if groups.iter().flat_map(|(_, of)| of).all(is_noted) => {
+            let blocks = target.trace().blocks.iter().filter(|block| block.is_live_at(slot));
+            blocks.filter(|block| is_wanted(block.stack)).map(|block| block.bytes.0).sum()
+        }
+        _ => finding.bytes,
+    };
+    if whole == 0 || whole.saturating_mul(MIN_SHARE) < about {
         return Vec::new();
     }
     // A root that holds most of it is the answer.
@@ -115,7 +123,7 @@ fn of_stacks(target: Target<'_>, holders: &Holders, held: &Held, finding: &Findi
         let at_peak =
             |member: &&Member| target.trace().blocks[member.index as usize].is_live_at(peak);
         let of_peak: u64 = members.iter().filter(at_peak).map(|member| member.bytes).sum();
-        if !is_growth && of_peak.saturating_mul(2) < sum(&members) {
+        if !is_growth && !members.iter().any(is_noted) && of_peak.saturating_mul(2) < sum(&members) {
             told.holder.text.push_str(", at the end");
         }
         told
@@ -156,12 +164,14 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
         return Told { holder, advice };
     };
     let root = holders.chain(link)[0];
-    holder.text = words::root(holders.link(root));
+    let block = |member: &Member| &holders.blocks[member.entry as usize];
+    let is_gone = members.iter().any(|member| holders.is_gone(block(member)));
+    holder.text = words::root(holders.link(root), is_gone);
     if kind != HolderKind::Reference {
         let roots: FxHashSet<u32> =
             members.iter().filter_map(link_of).map(|link| holders.chain(link)[0]).collect();
         if roots.len() > 1 {
-            holder.text = words::cycles(roots.len(), holders.link(root));
+            holder.text = words::cycles(roots.len(), holders.link(root), is_gone);
         }
         return Told { holder, advice };
     }
@@ -171,6 +181,7 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
         way.push_str(&words::in_brackets(holders.link(container)));
         holder.text = words::part_of_root(holders.link(root), &way);
     }
+    holder.text.push_str(&largest.map(|member| words::when(holders, block(member))).unwrap_or_default());
     let pattern = alike::pattern(holders, link);
     let alike: Vec<u32> = members
         .iter()
