@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import collections
 import json
@@ -12,7 +11,6 @@ import pathlib
 import pickle
 import re
 import signal as signals
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,11 +20,9 @@ from typing import Any, ClassVar
 from . import allocator, backend, failure, forks, sidecar, sources, threads, uses
 from . import holders as holders_
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
-from .growth import Foreteller
 from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
-from .levels import Levels
-from .notes import Notes, Watch
+from .looks import NOTE_SIGNAL, Looks
 from .ranks import is_first_of_machine, rank_and_world
 from .refusals import WORDS as REFUSED_EARLY
 from .refusals import Refusals, on_uncaught
@@ -40,10 +36,6 @@ log = logging.getLogger("vramscope")
 
 #: The signal on which a process writes a snapshot; ``None`` where the system has none to spare.
 DUMP_SIGNAL: int | None = getattr(signals, "SIGUSR2", None)
-
-#: The signal on which the main thread takes a note. The thread that looks only pretends that it has
-#: arrived, so no call of the system is interrupted. Without a handler the system ignores it.
-NOTE_SIGNAL: int | None = getattr(signals, "SIGURG", None) if sys.version_info >= (3, 10) else None
 
 #: Steps whose tensors are described in a sidecar: the last ones.
 DESCRIBED_STEPS = 2
@@ -163,8 +155,6 @@ class Recorder:
         self._is_recording = False
         #: Whether a signal asks for a snapshot, and for a note.
         self._is_asked = self._is_note_asked = False
-        #: Whether the thread that looks wants a note.
-        self._is_note_due = False
         self._arguments: dict[str, Any] = {}
         self._dumping = threading.RLock()
         self._is_dumping = False
@@ -180,11 +170,7 @@ class Recorder:
         self._written = 0
         self._states: States | None = None
         self._uses: uses.Uses | None = None
-        self._levels: Levels | None = None
-        self._foreteller: Foreteller | None = None
-        self._notes: Notes | None = None
-        #: Looks at programs without steps.
-        self._watch: Watch | None = None
+        self._looks: Looks | None = None
         #: Steps that have ended since the recording began.
         self._ended = 0
         self._undo: list[Callable[[], None]] = []
@@ -240,7 +226,7 @@ class Recorder:
         """Write the last snapshot and stop recording."""
         if not self._is_active():
             return
-        self._end_watch()
+        self._end_looks()
         self._cut_uses()
         self._tell_unseen()
         self._at_end()
@@ -355,12 +341,13 @@ class Recorder:
                 self._torch.__version__,
             )
         self._refusals = Refusals(self._backend)
-        self._levels = Levels(self._backend)
-        self._foreteller = Foreteller(self._backend, self._say_growth)
-        if self._wants_holders("end") and holders_.is_possible() is None:
-            self._notes = Notes(self._note)
-            if self._is_note_asked:
-                self._watch = Watch(self._look_between)
+        takes_notes = self._wants_holders("end") and holders_.is_possible() is None
+        self._looks = Looks(
+            self._backend,
+            self._say_growth,
+            self._note if takes_notes else None,
+            self._is_note_asked,
+        )
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._backend, _ran_out)
 
@@ -392,7 +379,7 @@ class Recorder:
         # Another thread of the parent may have held it.
         self._dumping, self._is_dumping = threading.RLock(), False
         self._is_recording = False
-        self._levels = self._notes = self._watch = None
+        self._looks = None
         if self._uses is not None:
             self._uses.forget()
         self._run_undo()
@@ -413,7 +400,7 @@ class Recorder:
         if wanted is not None:
             self._is_asked = self._handle(wanted, self._dump_on_signal)
         if NOTE_SIGNAL is not None and self._wants_holders("end"):
-            self._is_note_asked = self._handle(NOTE_SIGNAL, self._note_between)
+            self._is_note_asked = self._handle(NOTE_SIGNAL, self._take_due)
         # A launcher ends the other ranks with this signal when one rank fails.
         self._handle(signals.SIGTERM, self._dump_and_terminate)
 
@@ -503,58 +490,20 @@ class Recorder:
             self._write(f"step_{self._step}", kind="step")
         if wanted is not None and self._ended == wanted - 1:
             self._begin_uses(self)
-        self._look()
+        if self._looks is not None and self._is_recording and self._is_active():
+            self._looks.after_step(self._step)
         if self.after_step is not None:
             self.after_step()
 
-    def _look(self) -> None:
-        """Looks at what stays after a step.
-
-        Unlike in :func:`whole`, which takes ten times as long, a handler of the program may be
-        called meanwhile. What it raises is none of these errors.
-        """
-        if self._levels is None or not self._is_recording or not self._is_active():
-            return
-        if self._watch is not None:
-            self._end_watch()
-        try:
-            levels = self._levels.read()
-        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            log.warning("cannot look at the memory after a step: %s", error)
-            self._levels = None
-            return
-        if self._foreteller is not None:
-            self._foreteller.look(levels)
-        if self._notes is not None and self._notes.wants(levels, self._step):
-            self._notes.take(sidecar.now_us(), self._step)
-
-    @never_raise
-    def _look_between(self) -> None:
-        """Look at the memory."""
-        if not self._is_recording or not self._is_active():
-            return
-        if self._levels is not None and self._notes is not None:
-            if not self._is_note_due and self._notes.wants(self._levels.read(), None):
-                self._is_note_due = True
-                _thread.interrupt_main(NOTE_SIGNAL)
-
-    def _note_between(self, number: int, frame: FrameType | None, before: Any) -> None:
-        if not self._is_note_due:
-            pass_on(before, number, frame)
-            return
-        try:
-            if self._notes is not None and not _imports(frame):
-                self._notes.take(sidecar.now_us(), None)
-        finally:
-            # The thread that looks asks for no other one meanwhile.
-            self._is_note_due = False
-
     @whole
-    def _end_watch(self) -> None:
-        """End the looks without steps."""
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.end()
+    def _end_looks(self) -> None:
+        """End the looks at the memory."""
+        if self._looks is not None:
+            self._looks.end()
+
+    def _take_due(self, number: int, frame: FrameType | None, before: Any) -> None:
+        if (self._looks is None or not self._looks.take_due(frame)) and callable(before):
+            before(number, frame)
 
     def _say_growth(self, words: str) -> None:
         # The ranks of a machine mostly grow alike.
@@ -716,9 +665,14 @@ class Recorder:
     def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path | None:
         rank, _ = rank_and_world()
         snapshot = self._backend.module.memory._snapshot()
-        held = self._find_holders(snapshot["segments"], snapshot) if self._wants_holders(kind) else None
-        if kind == "end" and self._notes is not None and self._notes.last is not None:
-            held = holders_.with_noted(held, self._notes.last)
+        held = (
+            self._find_holders(snapshot["segments"], snapshot)
+            if self._wants_holders(kind)
+            else None
+        )
+        notes = self._looks.notes if self._looks is not None and kind == "end" else None
+        if notes is not None and notes.last is not None:
+            held = holders_.with_noted(held, notes.last)
         if uses.Uses.since_us is not None:
             uses.without_own_frames(snapshot, uses.Uses.since_us)
         if not any(snapshot.get("device_traces", ())):
@@ -806,15 +760,6 @@ def _absolute(folder: pathlib.Path) -> pathlib.Path:
         return folder
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Whether a module is being imported: PyTorch imports some for a snapshot."""
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _ran_out(device: int, requested: int, total: int, free: int) -> None:
     """Called inside the allocator. It then raises the error that the program sees."""
     with Uninterrupted():
@@ -836,19 +781,16 @@ def _in_child() -> None:
         recorder._forget()
 
 
-def _watches() -> list[Watch]:
-    return [one._watch for one in Recorder._active if one._watch is not None]
-
-
 def _pause() -> None:
-    # A thread that holds a lock would hold it for ever in the child.
-    for watch in _watches():
-        watch.end()
+    for one in Recorder._active:
+        if one._looks is not None:
+            one._looks.pause()
 
 
 def _go_on() -> None:
-    for watch in _watches():
-        watch.start()
+    for one in Recorder._active:
+        if one._looks is not None:
+            one._looks.go_on()
 
 
 forks.handle(lambda: bool(Recorder._active), _pause, _go_on, _in_child)

@@ -99,7 +99,7 @@ def _parameters(record: Callable[..., Any], memory: Any) -> set[str]:
 
 
 def segments_alone(backend: Backend) -> Callable[[], list[dict[str, Any]]] | None:
-    """Lists the segments without the history; ``None`` where PyTorch cannot. It can from 2.11 on."""
+    """Lists segments without the history; ``None`` where PyTorch cannot. It can from 2.11 on."""
     listed = getattr(backend.module, "memory_snapshot", None)
     if listed is None or "include_traces" not in inspect.signature(listed).parameters:
         return None

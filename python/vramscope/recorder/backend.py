@@ -60,8 +60,9 @@ class Backend:
         """
         nested = getattr(self.module.memory, "memory_stats_as_nested_dict", None)
         if nested is None:
-            module = self.module
-            return module.memory_allocated(device), module.max_memory_allocated(device)
+            flat = self.module.memory_stats(device)
+            name = "allocated_bytes.all"
+            return flat.get(f"{name}.current", 0), flat.get(f"{name}.peak", 0)
         of_all = nested(device)["allocated_bytes"]["all"]
         return of_all["current"], of_all["peak"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +16,7 @@ from .failure import in_words
 
 #: First steps that are left out: the optimizer's states and caches of libraries come in them.
 WARM_UP = 3
-#: Steps of the shortest piece. The memory that stays after a piece is its lowest level.
+#: Steps of the shortest pieces. The memory that stays after a piece is its lowest level.
 PIECE = 4
 #: Pieces in a row that must rise alike.
 PIECES = 8
@@ -69,16 +71,18 @@ class Forecast:
 
 
 class Growth:
-    """Levels at the ends of steps. Pieces double with the steps, so that few are kept."""
+    """Levels at the ends of steps, in pieces of 4, 8, 16, ... steps: of each length the last ones.
+
+    Short pieces see fast growth soon, and long ones see slow growth below what steps differ by.
+    """
 
     def __init__(self) -> None:
         self._steps = 0
-        self._size = PIECE
-        self._pieces: list[Piece] = []
-        #: The piece that has not ended, and its steps.
-        self._open: Piece | None = None
-        self._in_open = 0
         self._peak = 0
+        #: The steps of the piece that has not ended.
+        self._open: list[Piece] = []
+        #: Of each length, the last pieces.
+        self._pieces: list[collections.deque[Piece]] = []
 
     def add(self, level: int, peak: int, now: float) -> Forecast | None:
         """Adds a step. Returns growth that is steady up to its end.
@@ -93,36 +97,44 @@ class Growth:
         self._steps += 1
         if self._steps <= WARM_UP:
             return None
-        one = Piece(level, excess, now)
-        self._open = one if self._open is None else self._open.with_next(one)
-        self._in_open += 1
-        if self._in_open < self._size:
+        self._open.append(Piece(level, excess, now))
+        if len(self._open) < PIECE:
             return None
-        self._pieces.append(self._open)
-        self._open, self._in_open = None, 0
-        forecast = self._forecast()
-        if len(self._pieces) == 2 * PIECES:
-            pairs = zip(self._pieces[::2], self._pieces[1::2])
-            self._pieces = [first.with_next(second) for first, second in pairs]
-            self._size *= 2
+        whole, self._open = functools.reduce(Piece.with_next, self._open), []
+        return self._add(whole, (self._steps - WARM_UP) // PIECE)
+
+    def _add(self, piece: Piece, number: int) -> Forecast | None:
+        """Adds a piece, by its number from 1. Two pieces are one of the next length."""
+        forecast = None
+        for scale in itertools.count():
+            if scale == len(self._pieces):
+                self._pieces.append(collections.deque(maxlen=PIECES))
+            pieces = self._pieces[scale]
+            pieces.append(piece)
+            # Of several, that which was seen for longest.
+            forecast = _forecast(list(pieces), PIECE << scale) or forecast
+            if number % 2 == 1:
+                break
+            piece, number = pieces[-2].with_next(piece), number // 2
         return forecast
 
-    def _forecast(self) -> Forecast | None:
-        last = self._pieces[-PIECES:]
-        if len(last) < PIECES:
-            return None
-        rises = [after.low - before.low for before, after in zip(last, last[1:])]
-        total, mean = sum(rises), sum(rises) / len(rises)
-        if total < LEAST or any(abs(rise - mean) > SPREAD * mean for rise in rises):
-            return None
-        steps = len(rises) * self._size
-        known = [piece.excess for piece in last if piece.excess is not None]
-        return Forecast(
-            bytes=total / steps,
-            seconds=(last[-1].end - last[0].end) / steps,
-            seen=steps,
-            excess=max(known, default=None),
-        )
+
+def _forecast(pieces: list[Piece], length: int) -> Forecast | None:
+    """Growth that is steady over these pieces of some steps."""
+    if len(pieces) < PIECES:
+        return None
+    rises = [after.low - before.low for before, after in zip(pieces, pieces[1:])]
+    total, mean = sum(rises), sum(rises) / len(rises)
+    if total < LEAST or any(abs(rise - mean) > SPREAD * mean for rise in rises):
+        return None
+    steps = len(rises) * length
+    known = [piece.excess for piece in pieces if piece.excess is not None]
+    return Forecast(
+        bytes=total / steps,
+        seconds=(pieces[-1].end - pieces[0].end) / steps,
+        seen=steps,
+        excess=max(known, default=None),
+    )
 
 
 class Foreteller:

@@ -169,7 +169,8 @@ impl Held {
     pub(crate) fn new(holders: Option<&Holders>, trace: &Trace) -> Self {
         let Some(holders) = holders else { return Self::default() };
         let noted = noted_slot(holders, trace);
-        let (of_end, of_note) = (by_address(holders, trace, false), by_address(holders, trace, true));
+        let (of_end, of_note) =
+            (by_address(holders, trace, false), by_address(holders, trace, true));
         let is_named = |entry: &u32| {
             let kind = HolderKind::of(holders, &holders.blocks[*entry as usize]);
             kind == HolderKind::Reference

@@ -102,7 +102,7 @@ fn cycle_type(link: &Link) -> String {
 /// Cycles that hold a block alone.
 fn only(cycles: &str, hold: &str, is_gone: bool) -> String {
     if is_gone {
-        format!("only {cycles} {hold} it at the end, after its functions ended")
+        format!("only {cycles} {hold} it at the end; a function that has ended may have held it")
     } else {
         format!("only {cycles} {hold} it, gc.collect() frees it")
     }
