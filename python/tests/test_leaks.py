@@ -122,3 +122,16 @@ def test_of_several_ranks_the_first_of_a_machine_foretells(
     )
     said = "vramscope: rank 0: memory grows by 8.00 MiB a step" in errors
     assert said == (local_rank == "0"), errors
+
+
+def test_nothing_is_foretold_of_healthy_programs(tmp_path: pathlib.Path) -> None:
+    done = subprocess.run(
+        [str(PYTHON), str(PROGRAMS / "healthy.py")],
+        env={**environ(), "RUN": str(tmp_path / "run"), "FAKECUDA_CAPACITY_MB": "1200"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "16\n"), done.stderr
+    assert "grows" not in done.stderr

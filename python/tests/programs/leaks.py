@@ -13,7 +13,7 @@ import torch
 import vramscope
 
 KIND, REST = sys.argv[1], sys.argv[2:]
-STEPS = int(REST[0]) if REST else 40
+STEPS = next((int(one) for one in REST if one.isdigit()), 40)
 PAUSE = float(os.environ.get("PAUSE", "0"))
 HAS_OPTIMIZER = "infer" not in REST
 KEPT = []
