@@ -202,10 +202,13 @@ impl Sidecar {
         if json.len() as u64 > MAX_BYTES {
             return Err(format!("it has {} bytes, of at most {MAX_BYTES}", json.len()));
         }
-        let (sidecar, left_out) = match Self::parse_whole(json) {
+        let (mut sidecar, left_out) = match Self::parse_whole(json) {
             Ok(whole) => (whole, Vec::new()),
             Err(reason) => Self::parse_fields(json).ok_or(reason)?,
         };
+        if let Some(holders) = &mut sidecar.holders {
+            holders.is_of_end = sidecar.reason.as_deref() == Some("end");
+        }
         match sidecar.version {
             VERSION => Ok(Self { left_out, ..sidecar }),
             version => Err(format!("its version is {version}, expected {VERSION}")),

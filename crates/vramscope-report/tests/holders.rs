@@ -316,6 +316,73 @@ fn cycles_that_the_recorder_saw_are_said() {
     assert!(finding(&file, FindingKind::Growth).holders.is_empty());
 }
 
+/// A file that ends with its program: what is said of the leak. `end` and `noted` are the links of
+/// the blocks that leaked: all of them are live at the end, and four when the note was taken.
+fn of_ended(links: &Value, end: Option<u32>, noted: Option<u32>) -> Vec<Holder> {
+    let (mut file, _) = live(LEAK);
+    let trace = &file.entries[0].traces[0];
+    let mut leaked: Vec<_> =
+        trace.blocks.iter().filter(|block| block.bytes.0 == 51_511_296).collect();
+    leaked.retain(|block| block.leaves == trace.slots());
+    leaked.sort_by_key(|block| block.enters);
+    let clock = trace.clock.as_ref().expect("a clock");
+    let time = clock.start.0 + clock.offset(leaked[3].enters) as i64;
+    let mut entries: Vec<Value> = Vec::new();
+    for (at, block) in leaked.iter().enumerate() {
+        let place = json!({"device": 0, "address": block.address.0});
+        let entry = |link: u32, is_noted: bool| {
+            let mut entry = place.clone();
+            entry["link"] = json!(link);
+            entry["noted"] = json!(is_noted);
+            entry
+        };
+        entries.extend(end.map(|link| entry(link, false)));
+        entries.extend(noted.filter(|_| at < 4).map(|link| entry(link, true)));
+    }
+    let holders = json!({
+        "complete": true, "links": links, "blocks": entries,
+        "noted": {"time_us": time, "step": 4},
+    });
+    let json = json!({"version": 1, "reason": "end", "holders": holders});
+    file.entries[0].set_sidecar(json.to_string().as_bytes());
+    assert_eq!(file.entries[0].sidecar_fault(), None);
+    finding(&file, FindingKind::Growth).holders
+}
+
+#[test]
+fn what_was_noted_names_the_variable_of_a_function_that_has_ended() {
+    let links = json!([
+        {"by": "cycle", "type": "Trace", "length": 2},
+        {"by": "local", "name": "kept", "type": "list", "length": 4, "function": "train",
+         "file": "/a/train.py", "line": 42},
+        {"by": "global", "name": "KEPT", "type": "list", "length": 12, "module": "m"},
+    ]);
+    let text = |end, noted| {
+        let holders = of_ended(&links, end, noted);
+        let [holder] = &holders[..] else { panic!("{holders:?}") };
+        (holder.kind, holder.blocks.0, holder.text.clone())
+    };
+    let noted = "local \"kept\" (list of 4) of train(), train.py:42, after step 4".to_owned();
+    assert_eq!(text(None, Some(1)), (HolderKind::Reference, 4, noted.clone()));
+    // At the end a cycle of the function that has ended holds them.
+    assert_eq!(text(Some(0), Some(1)), (HolderKind::Reference, 4, noted));
+    // What holds them at the end says more.
+    let global = "global \"KEPT\" (list of 12) of module m".to_owned();
+    assert_eq!(text(Some(2), Some(1)), (HolderKind::Reference, 12, global));
+}
+
+#[test]
+fn the_collector_is_advised_only_where_functions_still_run() {
+    let links = json!([{"by": "cycle", "type": "Trace", "length": 2}]);
+    let text = |end, noted| of_ended(&links, end, noted)[0].text.clone();
+    assert_eq!(
+        text(Some(0), None),
+        "only a cycle of 2 objects (Trace) holds it at the end; a function that has ended may have \
+         held it"
+    );
+    assert!(text(None, Some(0)).contains("gc.collect() frees it"));
+}
+
 #[test]
 fn a_failed_allocation_lists_what_is_not_the_model() {
     let file =

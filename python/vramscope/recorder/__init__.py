@@ -23,6 +23,7 @@ from .entry import Entry
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
 from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
+from .looks import NOTE_SIGNAL, Looks
 from .ranks import is_first_of_machine, rank_and_world
 from .refusals import WORDS as REFUSED_EARLY
 from .refusals import Refusals, on_uncaught
@@ -153,6 +154,8 @@ class Recorder:
         self._backend: Any = None
         self._pid = os.getpid()
         self._is_recording = False
+        #: Whether a signal asks for a snapshot, and for a note.
+        self._is_asked = self._is_note_asked = False
         self._arguments: dict[str, Any] = {}
         self._dumping = threading.RLock()
         self._is_dumping = False
@@ -168,6 +171,7 @@ class Recorder:
         self._written = 0
         self._states: States | None = None
         self._uses: uses.Uses | None = None
+        self._looks: Looks | None = None
         #: Steps that have ended since the recording began.
         self._ended = 0
         self._undo: list[Callable[[], None]] = []
@@ -228,6 +232,7 @@ class Recorder:
         """Write the last snapshot and stop recording."""
         if not self._is_active():
             return
+        self._end_looks()
         self._cut_uses()
         self._tell_unseen()
         self._at_end()
@@ -342,6 +347,13 @@ class Recorder:
                 self._torch.__version__,
             )
         self._refusals = Refusals(self._backend)
+        takes_notes = self._wants_holders("end") and holders_.is_possible() is None
+        self._looks = Looks(
+            self._backend,
+            self._say_growth,
+            self._note if takes_notes else None,
+            self._is_note_asked,
+        )
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._backend, _ran_out)
         self._open_entry()
@@ -374,6 +386,7 @@ class Recorder:
         # Another thread of the parent may have held it.
         self._dumping, self._is_dumping = threading.RLock(), False
         self._is_recording = False
+        self._looks = None
         if self._uses is not None:
             self._uses.forget()
         self._run_undo()
@@ -392,15 +405,17 @@ class Recorder:
             return
         wanted = self._options["dump_signal"]
         if wanted is not None:
-            self._handle(wanted, self._dump_on_signal)
+            self._is_asked = self._handle(wanted, self._dump_on_signal)
+        if NOTE_SIGNAL is not None and self._wants_holders("end"):
+            self._is_note_asked = self._handle(NOTE_SIGNAL, self._take_due)
         # A launcher ends the other ranks with this signal when one rank fails.
         self._handle(signals.SIGTERM, self._dump_and_terminate)
 
-    def _handle(self, number: int, handler: Callable[[int, FrameType | None, Any], None]) -> None:
+    def _handle(self, number: int, handler: Callable[[int, FrameType | None, Any], None]) -> bool:
         before = signals.getsignal(number)
         if before is None or number in natively_handled():
             log.warning("signal %d is left alone: its handler is not Python's", number)
-            return
+            return False
 
         def handle(received: int, frame: FrameType | None) -> None:
             if self._is_active():
@@ -417,6 +432,7 @@ class Recorder:
                 signals.signal(number, before)
 
         self._undo.append(undo)
+        return True
 
     @never_raise
     def _open_entry(self) -> None:
@@ -492,8 +508,46 @@ class Recorder:
             self._write(f"step_{self._step}", kind="step")
         if wanted is not None and self._ended == wanted - 1:
             self._begin_uses(self)
+        if self._looks is not None and self._is_recording and self._is_active():
+            self._looks.after_step(self._step)
         if self.after_step is not None:
             self.after_step()
+
+    @whole
+    def _end_looks(self) -> None:
+        """End the looks at the memory."""
+        if self._looks is not None:
+            self._looks.end()
+
+    def _take_due(self, number: int, frame: FrameType | None, before: Any) -> None:
+        if (self._looks is None or not self._looks.take_due(frame)) and callable(before):
+            before(number, frame)
+
+    def _say_growth(self, words: str) -> None:
+        # The ranks of a machine mostly grow alike.
+        if Recorder._active[0] is self and is_first_of_machine():
+            ask = f"vramscope record --dump {self._pid}" if self._is_asked else None
+            teller.growth(words, ask)
+
+    @whole
+    def _note(self) -> dict[str, Any] | None:
+        """Note who holds memory."""
+        # Another thread may write a snapshot, which tells more.
+        if not self._dumping.acquire(blocking=False):
+            return None
+        try:
+            if self._is_dumping:
+                return None
+            self._is_dumping = True
+            listed = allocator.segments_alone(self._backend)
+            if listed is None:
+                segments = self._backend.module.memory._snapshot()["segments"]
+            else:
+                segments = listed()
+            return self._find_holders(segments)
+        finally:
+            self._is_dumping = False
+            self._dumping.release()
 
     @whole
     def _begin_uses(self, owner: object) -> None:
@@ -629,7 +683,14 @@ class Recorder:
     def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path | None:
         rank, _ = rank_and_world()
         snapshot = self._backend.module.memory._snapshot()
-        held = self._find_holders(snapshot) if self._wants_holders(kind) else None
+        held = (
+            self._find_holders(snapshot["segments"], snapshot)
+            if self._wants_holders(kind)
+            else None
+        )
+        notes = self._looks.notes if self._looks is not None and kind == "end" else None
+        if notes is not None and notes.last is not None:
+            held = holders_.with_noted(held, notes.last)
         if uses.Uses.since_us is not None:
             uses.without_own_frames(snapshot, uses.Uses.since_us)
         if not any(snapshot.get("device_traces", ())):
@@ -696,15 +757,18 @@ class Recorder:
         return wanted == "every" if kind == "step" else bool(wanted)
 
     @never_raise
-    def _find_holders(self, snapshot: dict[str, Any]) -> dict[str, Any] | None:
+    def _find_holders(
+        self, segments: list[dict[str, Any]], snapshot: Any = None
+    ) -> dict[str, Any] | None:
         """Find who holds memory."""
         reason = holders_.is_possible()
         if reason is not None:
             log.info("holders are not recorded: %s", reason)
             return None
-        blocks = holders_.live_blocks(snapshot["segments"])
+        blocks = holders_.live_blocks(segments)
         # The millions of objects of the snapshot hold nothing.
-        return holders_.find(self._torch, blocks, hidden=[snapshot, *Recorder._active])
+        hidden = [segments, snapshot, *Recorder._active]
+        return holders_.find(self._torch, blocks, hidden=hidden)
 
 
 def _absolute(folder: pathlib.Path) -> pathlib.Path:
@@ -736,4 +800,16 @@ def _in_child() -> None:
         recorder._forget()
 
 
-forks.handle(lambda: bool(Recorder._active), _in_child)
+def _pause() -> None:
+    for one in Recorder._active:
+        if one._looks is not None:
+            one._looks.pause()
+
+
+def _go_on() -> None:
+    for one in Recorder._active:
+        if one._looks is not None:
+            one._looks.go_on()
+
+
+forks.handle(lambda: bool(Recorder._active), _pause, _go_on, _in_child)

@@ -7,6 +7,7 @@ signatures by release.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import inspect
 import os
@@ -95,6 +96,14 @@ def _parameters(record: Callable[..., Any], memory: Any) -> set[str]:
     """The names of the parameters. From 2.1 on the public function only passes them on."""
     impl = getattr(memory, "_record_memory_history_impl", record)
     return set(inspect.signature(impl).parameters)
+
+
+def segments_alone(backend: Backend) -> Callable[[], list[dict[str, Any]]] | None:
+    """Lists segments without the history; ``None`` where PyTorch cannot. It can from 2.11 on."""
+    listed = getattr(backend.module, "memory_snapshot", None)
+    if listed is None or "include_traces" not in inspect.signature(listed).parameters:
+        return None
+    return functools.partial(listed, include_traces=False)
 
 
 def stop_history(backend: Backend) -> None:

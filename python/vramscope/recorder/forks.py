@@ -20,19 +20,32 @@ class _Forking(threading.local):
 _forking = _Forking()
 
 
-def handle(is_recorded: Callable[[], bool], end: Callable[[], None]) -> None:
-    """Calls ``end`` in each process that is forked from now on, before its signals arrive."""
+def handle(
+    is_recorded: Callable[[], bool],
+    pause: Callable[[], None],
+    go_on: Callable[[], None],
+    end: Callable[[], None],
+) -> None:
+    """Calls ``end`` in each process that is forked from now on, before its signals arrive.
+
+    ``pause`` is called before a fork, and ``go_on`` after it in the process that has forked.
+    """
 
     def before() -> None:
         # Python drops what arrives in the child before it runs. So a signal waits until the child
         # has the handlers of the program: a process that is terminated at once must end.
         if is_recorded():
+            pause()
             _forking.mask = signals.pthread_sigmask(signals.SIG_BLOCK, signals.valid_signals())
 
     def after() -> None:
         mask, _forking.mask = _forking.mask, None
         if mask is not None:
             signals.pthread_sigmask(signals.SIG_SETMASK, mask)
+
+    def in_parent() -> None:
+        go_on()
+        after()
 
     def in_child() -> None:
         try:
@@ -42,4 +55,4 @@ def handle(is_recorded: Callable[[], bool], end: Callable[[], None]) -> None:
             after()
 
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=before, after_in_parent=after, after_in_child=in_child)
+        os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)

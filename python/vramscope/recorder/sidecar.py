@@ -67,7 +67,7 @@ def used_devices(backend: Backend) -> list[int]:
     return [one for one in every if one == current or module.memory_reserved(one) > 0]
 
 
-def _limit(module: Any, device: int, total: int, oom: dict[str, Any] | None) -> int | None:
+def limit(module: Any, device: int, total: int, oom: dict[str, Any] | None) -> int | None:
     """The bytes that ``set_per_process_memory_fraction`` leaves; None if no limit is known.
 
     Older releases of PyTorch do not tell it. Of them, only a failed allocation does: the allocator
@@ -101,7 +101,7 @@ def devices(backend: Backend, oom: dict[str, Any] | None) -> list[dict[str, Any]
                 "free_bytes": free,
                 "reserved_bytes": reserved,
                 "other_bytes": max(total - free - reserved, 0),
-                "limit_bytes": _limit(module, device, total, oom),
+                "limit_bytes": limit(module, device, total, oom),
             }
         )
     return found

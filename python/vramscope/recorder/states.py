@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import pathlib
 from typing import Any
 
-from . import sidecar
+from . import allocator, sidecar
 from .backend import Backend
 from .files import write_new
 from .ranks import rank_and_world
@@ -42,7 +41,7 @@ class States:
         """Writes the state after a step."""
         module = backend.module
         found = [_of_device(module, device) for device in sidecar.used_devices(backend)]
-        segments = _segments(module)
+        segments = _segments(backend)
         for one in found:
             of_device = segments.get(one["device"], []) if segments is not None else None
             one["segments"] = of_device
@@ -78,16 +77,13 @@ def _of_device(module: Any, device: int) -> dict[str, Any]:
     return {"device": device, "free_bytes": free, **numbers}
 
 
-def _segments(module: Any) -> dict[int, list[dict[str, Any]]] | None:
-    """The segments by device; ``None`` where PyTorch cannot list them without the history.
-
-    It can from 2.11 on.
-    """
-    listed = getattr(module, "memory_snapshot", None)
-    if listed is None or "include_traces" not in inspect.signature(listed).parameters:
+def _segments(backend: Backend) -> dict[int, list[dict[str, Any]]] | None:
+    """The segments by device; ``None`` where PyTorch cannot list them without the history."""
+    listed = allocator.segments_alone(backend)
+    if listed is None:
         return None
     found: dict[int, list[dict[str, Any]]] = {}
-    for segment in listed(include_traces=False):
+    for segment in listed():
         free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
         found.setdefault(segment["device"], []).append(
             {

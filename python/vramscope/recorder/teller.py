@@ -53,6 +53,10 @@ class Teller:
         if not self.waits:
             self.go_on()
 
+    def growth(self, words: str, ask: str | None) -> None:
+        """Memory will be full. ``ask`` is the command that shows what fills it."""
+        self._say([words, *([] if ask is None else [f"what fills it: {ask}"])])
+
     def go_on(self) -> None:
         """The program goes on, or is terminated: says what has waited."""
         waiting, self._waiting = self._waiting, []

@@ -1,8 +1,8 @@
 //! What holds blocks: the references that the file beside a snapshot names (docs/sidecar.md), in
 //! words.
 //!
-//! The file describes the end of the recording, so it tells nothing of blocks that are freed by
-//! then.
+//! The file describes the end of the recording. Of blocks that are freed by then it has at most a
+//! note that the recorder took earlier.
 
 mod alike;
 mod live;
@@ -158,29 +158,34 @@ const CUT: &str = "the walk through the references was cut";
 pub struct Held {
     /// Blocks by their index in the trace, ascending, each with its entry.
     blocks: Vec<(u32, u32)>,
+    /// The slot in which a note was taken.
+    noted: Option<u32>,
     tree: Tree,
 }
 
 impl Held {
-    /// The recorded holders of a trace: of the blocks that are live at its end.
+    /// The recorded holders of a trace: of the blocks that are live at its end, and of those that
+    /// were when a note was taken.
     pub(crate) fn new(holders: Option<&Holders>, trace: &Trace) -> Self {
         let Some(holders) = holders else { return Self::default() };
-        let device = trace.device.device;
-        let mut by_address: FxHashMap<u64, u32> = FxHashMap::default();
-        for (entry, block) in (0..).zip(&holders.blocks) {
-            if block.device == device {
-                by_address.entry(block.address).or_insert(entry);
-            }
-        }
+        let noted = noted_slot(holders, trace);
+        let (of_end, of_note) =
+            (by_address(holders, trace, false), by_address(holders, trace, true));
+        let is_named = |entry: &u32| {
+            let kind = HolderKind::of(holders, &holders.blocks[*entry as usize]);
+            kind == HolderKind::Reference
+        };
         let mut blocks = Vec::new();
         for (index, block) in (0..).zip(&trace.blocks) {
-            if block.leaves == trace.slots()
-                && let Some(&entry) = by_address.get(&block.address.0)
-            {
-                blocks.push((index, entry));
-            }
+            let entry = |of: &FxHashMap<u64, u32>| of.get(&block.address.0).copied();
+            let at_end = (block.leaves == trace.slots()).then(|| entry(&of_end)).flatten();
+            let is_noted = noted.is_some_and(|slot| block.is_live_at(slot));
+            let before = is_noted.then(|| entry(&of_note)).flatten();
+            // What a variable of a function held is held by nothing, or by a cycle, at the end.
+            let found = at_end.filter(is_named).or(before).or(at_end);
+            blocks.extend(found.map(|entry| (index, entry)));
         }
-        Self { tree: Tree::new(holders), blocks }
+        Self { tree: Tree::new(holders), blocks, noted }
     }
 
     /// The recorded block at an index of the trace.
@@ -188,6 +193,24 @@ impl Held {
         let at = self.blocks.binary_search_by_key(&index, |block| block.0).ok()?;
         Some(&holders.blocks[self.blocks[at].1 as usize])
     }
+}
+
+/// The slot in which a note was taken.
+fn noted_slot(holders: &Holders, trace: &Trace) -> Option<u32> {
+    let (noted, clock) = (holders.noted?, trace.clock.as_ref()?);
+    let offset = u64::try_from(noted.time_us.checked_sub(clock.start.0)?).ok()?;
+    Some(clock.events_before(offset.saturating_add(1)))
+}
+
+/// The entries of a device by the addresses of their blocks: those of a note, or of the end.
+fn by_address(holders: &Holders, trace: &Trace, is_noted: bool) -> FxHashMap<u64, u32> {
+    let mut found = FxHashMap::default();
+    for (entry, block) in (0..).zip(&holders.blocks) {
+        if block.device == trace.device.device && block.noted == is_noted {
+            found.entry(block.address).or_insert(entry);
+        }
+    }
+    found
 }
 
 /// What holds a block; `None` if nothing is recorded of it.
@@ -204,7 +227,8 @@ fn holder(holders: &Holders, block: &HeldBlock, bytes: Bytes) -> Holder {
     let mut all = Holder::new(holders, kind, bytes);
     let Some(link) = block.link.filter(|_| kind != HolderKind::Unread) else { return all };
     let chain = holders.chain(link);
-    all.text = words::root(holders.link(chain[0]));
+    all.text = words::root(holders.link(chain[0]), holders.is_gone(block));
+    all.text.push_str(&words::when(holders, block));
     all.path = words::way(holders, &chain, &[]);
     if let Some(view) = block.view_bytes.filter(|&view| view < bytes.0) {
         all.note = format!("a slice of {} keeps {bytes}", Bytes(view));

@@ -21,6 +21,10 @@ const MIN_SHARE: u64 = 10;
 /// A drop after a failed allocation is listed if it frees one part in this many of what is live.
 const MIN_OOM_SHARE: u64 = 20;
 
+/// Why nothing is known of memory that is free at the end.
+const GONE: &str = "gone with the function that had it; `with vramscope.record(...)` within that \
+                    function sees it";
+
 /// A recorded block: its index, its entry and its bytes.
 #[derive(Clone, Copy)]
 struct Member {
@@ -89,17 +93,41 @@ fn of_stacks(target: Target<'_>, holders: &Holders, held: &Held, finding: &Findi
     let sites = &target.entry.sites;
     let wanted: FxHashSet<StackId> =
         finding.parts.iter().map(|part| sites.same_line(part.stack)).collect();
+    let is_wanted = |stack| stack != StackId::EMPTY && wanted.contains(&sites.same_line(stack));
     let mut all = members(target, held);
-    all.retain(|member| {
-        let block = &target.trace().blocks[member.index as usize];
-        block.stack != StackId::EMPTY && wanted.contains(&sites.same_line(block.stack))
-    });
+    all.retain(|member| is_wanted(target.trace().blocks[member.index as usize].stack));
     let mut groups = groups(holders, all);
     // What was not looked at names nothing.
     groups.retain(|(kind, _)| *kind != HolderKind::Unread);
+    let is_noted = |member: &Member| holders.blocks[member.entry as usize].noted;
+    let is_named = |(kind, of): &(HolderKind, Vec<Member>)| {
+        *kind == HolderKind::Reference && of.iter().any(is_noted)
+    };
+    if groups.iter().any(is_named) {
+        // Functions that had the variable that was noted have left cycles at the end.
+        let is_left = |of: &[Member]| {
+            of.iter().all(|one| holders.is_gone(&holders.blocks[one.entry as usize]))
+        };
+        groups.retain(|(kind, of)| *kind == HolderKind::Reference || !is_left(of));
+    }
     let whole: u64 = groups.iter().map(|(_, members)| sum(members)).sum();
-    if whole.saturating_mul(MIN_SHARE) < finding.bytes {
-        return Vec::new();
+    let about = match held.noted {
+        // A note tells nothing of later blocks.
+        Some(slot) if groups.iter().flat_map(|(_, of)| of).all(is_noted) => {
+            let blocks = target.trace().blocks.iter().filter(|block| block.is_live_at(slot));
+            blocks.filter(|block| is_wanted(block.stack)).map(|block| block.bytes.0).sum()
+        }
+        _ => finding.bytes,
+    };
+    let is_growth = matches!(finding.kind(), FindingKind::Growth | FindingKind::Cycle);
+    if whole == 0 || whole.saturating_mul(MIN_SHARE) < about {
+        let trace = target.trace();
+        let at_end = trace.blocks.iter().filter(|block| block.leaves == trace.slots());
+        let live: u64 =
+            at_end.filter(|block| is_wanted(block.stack)).map(|block| block.bytes.0).sum();
+        let is_gone =
+            is_growth && holders.is_of_end && live.saturating_mul(MIN_SHARE) < finding.bytes;
+        return is_gone.then(|| gone(holders, finding)).into_iter().collect();
     }
     // A root that holds most of it is the answer.
     let most = match groups.first() {
@@ -107,7 +135,6 @@ fn of_stacks(target: Target<'_>, holders: &Holders, held: &Held, finding: &Findi
         _ => MAX_HOLDERS,
     };
     groups.retain(|(_, members)| sum(members).saturating_mul(MIN_SHARE) >= whole);
-    let is_growth = matches!(finding.kind(), FindingKind::Growth | FindingKind::Cycle);
     let peak = slot_of(target.trace().requested_band.peak_event);
     let told = |(kind, members): (HolderKind, Vec<Member>)| {
         let mut told = together(holders, kind, &members, finding.bytes);
@@ -115,12 +142,21 @@ fn of_stacks(target: Target<'_>, holders: &Holders, held: &Held, finding: &Findi
         let at_peak =
             |member: &&Member| target.trace().blocks[member.index as usize].is_live_at(peak);
         let of_peak: u64 = members.iter().filter(at_peak).map(|member| member.bytes).sum();
-        if !is_growth && of_peak.saturating_mul(2) < sum(&members) {
+        if !is_growth && !members.iter().any(is_noted) && of_peak.saturating_mul(2) < sum(&members)
+        {
             told.holder.text.push_str(", at the end");
         }
         told
     };
     groups.into_iter().take(most).map(told).collect()
+}
+
+/// Of memory that was freed before the end.
+fn gone(holders: &Holders, finding: &Finding) -> Told {
+    let unread = Holder::new(holders, HolderKind::Unread, Bytes(finding.bytes));
+    let blocks = Blocks(finding.parts.iter().map(|part| u64::from(part.blocks)).sum());
+    let holder = Holder { text: GONE.to_owned(), note: String::new(), blocks, ..unread };
+    Told { holder, advice: String::new() }
 }
 
 /// Blocks by kind and root, those with most bytes first.
@@ -156,12 +192,14 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
         return Told { holder, advice };
     };
     let root = holders.chain(link)[0];
-    holder.text = words::root(holders.link(root));
+    let block = |member: &Member| &holders.blocks[member.entry as usize];
+    let is_gone = members.iter().any(|member| holders.is_gone(block(member)));
+    holder.text = words::root(holders.link(root), is_gone);
     if kind != HolderKind::Reference {
         let roots: FxHashSet<u32> =
             members.iter().filter_map(link_of).map(|link| holders.chain(link)[0]).collect();
         if roots.len() > 1 {
-            holder.text = words::cycles(roots.len(), holders.link(root));
+            holder.text = words::cycles(roots.len(), holders.link(root), is_gone);
         }
         return Told { holder, advice };
     }
@@ -171,6 +209,9 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
         way.push_str(&words::in_brackets(holders.link(container)));
         holder.text = words::part_of_root(holders.link(root), &way);
     }
+    holder
+        .text
+        .push_str(&largest.map(|member| words::when(holders, block(member))).unwrap_or_default());
     let pattern = alike::pattern(holders, link);
     let alike: Vec<u32> = members
         .iter()

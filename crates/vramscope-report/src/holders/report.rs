@@ -2,7 +2,7 @@
 
 use super::tree::Node;
 use super::{Held, HolderKind, NO_GRAPHS, alike, missing, words};
-use crate::sidecar::holders::{By, Holders};
+use crate::sidecar::holders::{By, HeldBlock, Holders};
 use crate::{CategoryShare, Target, by_category, event_of, rank_of, row_category, slot_of};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -372,7 +372,7 @@ impl Rows<'_> {
         let named = self.held.tree.above(inner).take_while(|&of| of != node).find(is_named);
         match (of.parent, named) {
             (None, Some(named)) => words::part_of_root(root, &way(named, false)),
-            (None, None) => words::root(root),
+            (None, None) => words::root(root, false),
             (Some(_), named) => way(named.unwrap_or(node), true),
         }
     }
@@ -380,9 +380,10 @@ impl Rows<'_> {
 
 /// What drops free, as a tree, those with most bytes first.
 pub(super) fn drops(holders: &Holders, device: u32) -> Vec<DropRecord> {
-    // Rows that free blocks of this device.
+    // Rows that free blocks of this device. What was noted earlier may be gone.
     let mut has_blocks = vec![false; holders.drops.len()];
-    for block in holders.blocks.iter().filter(|block| block.device == device) {
+    let is_listed = |block: &&HeldBlock| block.device == device && !block.noted;
+    for block in holders.blocks.iter().filter(is_listed) {
         for row in block.drop.iter().flat_map(|&row| holders.around(row)) {
             has_blocks[row as usize] = true;
         }
@@ -448,7 +449,7 @@ fn words_of(holders: &Holders, rows: &[u32], depth: u32) -> String {
     let links = &holders.drops[rows[0] as usize].links;
     match links[..] {
         [root] if holders.link(root).from.is_none() && depth == 0 => {
-            words::root(holders.link(root))
+            words::root(holders.link(root), false)
         }
         [_] => {
             let all: Vec<u32> =

@@ -1,7 +1,7 @@
 //! Links in words: `local "losses" (list of 12) of train(), train.py:42`, and the way from there to
 //! a block.
 
-use crate::sidecar::holders::{By, DropRow, Holders, Link};
+use crate::sidecar::holders::{By, DropRow, HeldBlock, Holders, Link};
 use crate::text::file_name;
 use std::fmt::Write as _;
 use vramscope_units::{Bytes, acts, grouped};
@@ -80,9 +80,43 @@ fn module(link: &Link) -> String {
     }
 }
 
-/// A root: `local "losses" (list of 12) of train(), train.py:42`.
-pub(super) fn root(link: &Link) -> String {
+/// A root: `local "losses" (list of 12) of train(), train.py:42`. `is_gone` if the functions that
+/// have used the block may have ended: then a variable of them may have held a cycle.
+pub(super) fn root(link: &Link, is_gone: bool) -> String {
+    if link.by == By::Cycle {
+        let objects = match link.length {
+            Some(1) => "1 object".to_owned(),
+            Some(count) => format!("{} objects", grouped(count)),
+            None => "objects".to_owned(),
+        };
+        return only(&format!("a cycle of {objects}{}", cycle_type(link)), "holds", is_gone);
+    }
     of_root(link, &format!("{}{}", quoted(link), in_brackets(link)))
+}
+
+/// ` (Node)`; empty if the type is not known.
+fn cycle_type(link: &Link) -> String {
+    link.type_name.as_deref().map(|kind| format!(" ({})", name(kind))).unwrap_or_default()
+}
+
+/// Cycles that hold a block alone.
+fn only(cycles: &str, hold: &str, is_gone: bool) -> String {
+    if is_gone {
+        format!("only {cycles} {hold} it at the end; a function that has ended may have held it")
+    } else {
+        format!("only {cycles} {hold} it, gc.collect() frees it")
+    }
+}
+
+/// When a block was noted: `, after step 34`. Empty if it is live at the end.
+pub(super) fn when(holders: &Holders, block: &HeldBlock) -> String {
+    match holders.noted.filter(|_| block.noted) {
+        None => String::new(),
+        Some(noted) => match noted.step {
+            Some(step) => format!(", after step {}", grouped(step)),
+            None => ", while it ran".to_owned(),
+        },
+    }
 }
 
 /// A part of a root: `local net.layers (ModuleList of 12) of main(), train.py:40`.
@@ -101,31 +135,15 @@ fn of_root(link: &Link, named: &str) -> String {
         By::Global => format!("global{named}{}", module(link)),
         By::Context => format!("context variable{named}"),
         By::Handled => format!("the exception that is handled now{brackets}"),
-        By::Cycle => {
-            let objects = match link.length {
-                Some(1) => "1 object".to_owned(),
-                Some(count) => format!("{} objects", grouped(count)),
-                None => "objects".to_owned(),
-            };
-            let kind = link.type_name.as_deref().map(|kind| format!(" ({})", name(kind)));
-            format!(
-                "only a cycle of {objects}{} holds it, gc.collect() frees it",
-                kind.unwrap_or_default()
-            )
-        }
         By::Expression => format!("a container in a running expression or native code{brackets}"),
         _ => format!("a reference{named}{}", place(link, "of")),
     }
 }
 
 /// Several cycles, of which this is one.
-pub(super) fn cycles(count: usize, one: &Link) -> String {
-    let kind = one.type_name.as_deref().map(|kind| format!(" ({})", name(kind)));
-    format!(
-        "only {} cycles of objects{} hold it, gc.collect() frees it",
-        grouped(count as u64),
-        kind.unwrap_or_default()
-    )
+pub(super) fn cycles(count: usize, one: &Link, is_gone: bool) -> String {
+    let cycles = format!("{} cycles of objects{}", grouped(count as u64), cycle_type(one));
+    only(&cycles, "hold", is_gone)
 }
 
 /// The name of a root at the begin of a way: `losses`.
@@ -351,7 +369,7 @@ pub(super) fn reference(
             By::Global if is_one_of_several => format!("global{}{}", quoted(root), module(root)),
             By::Local | By::Global => quoted(root).trim_start().to_owned(),
             By::Expression | By::Cycle => short_root(root),
-            _ => self::root(root),
+            _ => self::root(root, false),
         };
     }
     let mut parts = parts(holders, &chain, ranges);

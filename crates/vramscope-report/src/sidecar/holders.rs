@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 
 /// The maximum number of links. A mebibyte of JSON has fewer.
 const MAX_LINKS: usize = 1 << 16;
-/// The maximum number of blocks.
-const MAX_BLOCKS: usize = 500;
+/// The maximum number of blocks: 500 of the end, and 500 that were noted earlier.
+const MAX_BLOCKS: usize = 1000;
 /// The maximum number of drops.
 const MAX_DROPS: usize = 1 << 12;
 /// The maximum number of references of one drop.
@@ -34,6 +34,12 @@ pub struct Holders {
     /// How long the program waited, in seconds, rounded to milliseconds.
     #[serde(deserialize_with = "seconds")]
     pub seconds: f64,
+    /// When the blocks that are marked so were noted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noted: Option<Noted>,
+    /// Whether the others are of the end of the program. What held them may be gone.
+    #[serde(skip)]
+    pub is_of_end: bool,
     /// References.
     #[serde(deserialize_with = "limited::<_, _, MAX_LINKS>")]
     pub links: Vec<Link>,
@@ -54,11 +60,23 @@ impl Default for Holders {
             opaque: 0,
             objects: 0,
             seconds: 0.0,
+            noted: None,
+            is_of_end: false,
             links: Vec::new(),
             blocks: Vec::new(),
             drops: Vec::new(),
         }
     }
+}
+
+/// A note of who held memory, before the snapshot.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Noted {
+    /// When it was taken: the clock of the events.
+    pub time_us: i64,
+    /// The step that had ended; `None` if none was counted.
+    #[serde(default)]
+    pub step: Option<u64>,
 }
 
 /// One reference.
@@ -149,6 +167,9 @@ pub struct HeldBlock {
     /// Why there is no chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub none: Option<NoChain>,
+    /// Whether it was live when the note was taken. Otherwise it is live at the end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub noted: bool,
 }
 
 /// Why a block has no chain.
@@ -276,6 +297,11 @@ impl Holders {
         Ok(())
     }
 
+    /// Whether the functions that have used a block may have ended before its holder was searched.
+    pub fn is_gone(&self, block: &HeldBlock) -> bool {
+        self.is_of_end && !block.noted
+    }
+
     /// Whether all references were read. Otherwise bytes of drops are upper bounds.
     pub fn is_whole(&self) -> bool {
         self.complete && self.opaque == 0
@@ -382,8 +408,8 @@ mod tests {
         json.push_str("]}");
         let reason = read(&json).expect_err("too many");
         assert!(reason.starts_with("a list of holders has more than 65536 entries"), "{reason}");
-        let blocks = r#"{"device": 0, "address": 1},"#.repeat(501);
+        let blocks = r#"{"device": 0, "address": 1},"#.repeat(1001);
         let json = format!(r#"{{"blocks": [{}]}}"#, blocks.trim_end_matches(','));
-        assert!(read(&json).expect_err("too many").contains("more than 500 entries"));
+        assert!(read(&json).expect_err("too many").contains("more than 1000 entries"));
     }
 }

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 from ..allocator import Collector
 from .links import Links
+from .noted import Note, with_noted
 from .roots import Roots
 
-__all__ = ["Block", "find", "is_possible", "live_blocks"]
+__all__ = ["Block", "Note", "find", "is_possible", "live_blocks", "with_noted"]
 
 #: Seconds that a walk may take.
 SECONDS = 2.0
