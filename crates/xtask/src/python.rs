@@ -9,20 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 15] = [
+const OF_WHEEL: [&str; 19] = [
     "test_answers.py",
     "test_clusters.py",
     "test_dataset.py",
+    "test_docstrings.py",
     "test_document_blocks.py",
     "test_fleet.py",
     "test_live.py",
     "test_mcp.py",
     "test_notebook.py",
+    "test_opening.py",
     "test_peaks.py",
     "test_pytest_plugin.py",
     "test_reader.py",
+    "test_records.py",
     "test_serve.py",
     "test_tables.py",
+    "test_types.py",
     "test_wheel.py",
     "test_workflow.py",
 ];
