@@ -86,13 +86,17 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")).env("VRAMSCOPE_FLEET", fleet))
 }
 
-/// Writes docs/json.md from the schemas of the program, the tables of changes, and what commands
-/// print into the documents. Without the variable, the tests of the wheel check that both are
+/// Writes docs/json.md from the schemas of the program, the tables of changes, the manual page, and
+/// what commands print into the documents. Without the variable, the tests of the wheel check that both are
 /// current.
 pub(crate) fn docs(repo: &Repo) -> Result<()> {
     let tools = tools(repo, "python")?;
-    let tables = ["test", "--quiet", "--package", "vramscope-report", "--test", "all", "lists::"];
-    cmd::run(cmd::cargo(&tables, &repo.root).env("UPDATE_DOCUMENTS", "1"))?;
+    let tables = ["vramscope-report", "--test", "all", "lists::"];
+    let manual = ["vramscope-cli", "--lib", "the_manual_page"];
+    for test in [&tables[..], &manual] {
+        let args = [&["test", "--quiet", "--package"], test].concat();
+        cmd::run(cmd::cargo(&args, &repo.root).env("UPDATE_DOCUMENTS", "1"))?;
+    }
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
     let program = repo.target.join("debug/vramscope");
     let script = ["scripts/json_reference.py"];
