@@ -117,11 +117,15 @@ def holders(what: Any = None, *, seconds: float = 2.0) -> Holders:
             raise VramscopeError("the tensor is in no live block of PyTorch's allocator")
     elif what is not None:
         blocks = [block for block in blocks if block.bytes >= int(what)]
-    from . import _vramscope
-
     # The caller's variables count, and what this function was called with does not.
     del what
-    found = walks.find(torch, blocks, seconds=seconds)
+    return _answer(walks.find(torch, blocks, seconds=seconds), blocks)
+
+
+def _answer(found: dict[str, Any], blocks: Sequence[tuple[int, int, int]]) -> Holders:
+    """What a walk found, in words."""
+    from . import _vramscope
+
     record = _vramscope.holders_told(json.dumps(found).encode(), blocks)
     words = json.loads(record)
     fields = [field.name for field in dataclasses.fields(HeldBlock)]
