@@ -81,12 +81,18 @@ def open(
     """
     limit = None if max_memory is None else str(max_memory)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        held = io.BytesIO(source)
-        return Snapshot(_of_file(held, "<bytes>", events, limit), snapshot, device)
+        size = memoryview(source).nbytes
+        file = _vramscope.open_file(io.BytesIO(source), "<bytes>", size, events, limit)
+        return Snapshot(file, snapshot, device)
     if not isinstance(source, (str, os.PathLike)):
+        if not hasattr(source, "read"):
+            what = f"a {type(source).__name__} is no snapshot"
+            raise TypeError(f"{what}: expected a path, bytes, or a binary file")
         name = getattr(source, "name", None)
         named = name if isinstance(name, str) else "<file>"
-        return Snapshot(_of_file(source, named, events, limit), snapshot, device)
+        # To learn the size of an open file may take as long as to read it: of a packed one.
+        file = _vramscope.open_file(source, named, 0, events, limit)
+        return Snapshot(file, snapshot, device)
     path = path_of(source)
     if os.path.isdir(path):
         hint = "vramscope.open_run(FOLDER) reads the snapshots in it."
@@ -98,25 +104,6 @@ def open(
 def path_of(path: str | os.PathLike[str]) -> str:
     """The path as the system takes it."""
     return os.path.expanduser(os.fspath(path))
-
-
-def _of_file(
-    file: IO[bytes], name: str, events: tuple[int, int] | None, max_memory: str | None
-) -> _vramscope.File:
-    if not hasattr(file, "read"):
-        what = f"a {type(file).__name__} is no snapshot"
-        raise TypeError(f"{what}: expected a path, bytes, or a binary file")
-    return _vramscope.open_file(file, name, _bytes_left(file), events, max_memory)
-
-
-def _bytes_left(file: IO[bytes]) -> int:
-    """The bytes from where a file stands; 0 if that is not known, as of a pipe."""
-    if not getattr(file, "seekable", lambda: False)():
-        return 0
-    here = file.tell()
-    end = file.seek(0, os.SEEK_END)
-    file.seek(here)
-    return end - here
 
 
 def _again(opened: Opened, limits: bytes, name: str, device: int) -> Snapshot:

@@ -24,7 +24,10 @@ const PLACES: [(&str, &[&str]); 16] = [
     ("web/examples/webpack/package.json", &["\"vramscope-viewer\": \"@\""]),
     (
         "web/package-lock.json",
-        &["\"vramscope-viewer\": \"@\"", "\"name\": \"vramscope-viewer\",\n      \"version\": \"@\""],
+        &[
+            "\"vramscope-viewer\": \"@\"",
+            "\"name\": \"vramscope-viewer\",\n      \"version\": \"@\"",
+        ],
     ),
     (
         "vscode/package-lock.json",
@@ -70,7 +73,9 @@ pub(super) fn run(repo: &Repo, new: &str, repository: Option<&str>) -> Result<()
         ensure!(url.starts_with("https://"), "{url} is no address: expected https://...");
         edit("Cargo.toml", &|text| with_field(text, "license = ", "repository = ", url))?;
         edit("python/pyproject.toml", &|text| with_links(text, url))?;
-        for (name, folder) in [("web/viewer/package.json", "web/viewer"), ("vscode/package.json", "vscode")] {
+        for (name, folder) in
+            [("web/viewer/package.json", "web/viewer"), ("vscode/package.json", "vscode")]
+        {
             edit(name, &|text| with_repository(text, url, folder))?;
         }
         for manifest in manifests(repo) {
@@ -231,7 +236,9 @@ mod tests {
         let cargo = |text: &str, url: &str| with_field(text, "license = ", "repository = ", url);
         twice(&cargo, &read("Cargo.toml"));
         let python = twice(&with_links, &read("python/pyproject.toml"));
-        assert!(python.contains("Issues = \"https://example.org/c/d/issues\"\n\n[project.scripts]"));
+        assert!(
+            python.contains("Issues = \"https://example.org/c/d/issues\"\n\n[project.scripts]")
+        );
         for name in ["web/viewer/package.json", "vscode/package.json"] {
             let edit = |text: &str, url: &str| with_repository(text, url, "x");
             let package: serde_json::Value =
