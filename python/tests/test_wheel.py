@@ -97,7 +97,8 @@ def test_the_page_of_the_package_has_what_people_look_for() -> None:
 def test_the_manual_page_is_installed() -> None:
     page = pathlib.Path(sys.prefix) / "share/man/man1/vramscope.1"
     text = page.read_text(encoding="utf-8")
-    assert '.SH "vramscope diagnose"' in text or ".SH vramscope diagnose" in text
+    assert f'"vramscope {metadata.version("vramscope")}"' in text
+    assert '.SH "vramscope diagnose"' in text
 
 
 @pytest.fixture

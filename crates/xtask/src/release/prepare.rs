@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 
 /// Files with the version, and what stands around it: `@` is the version.
-const PLACES: [(&str, &[&str]); 16] = [
+const PLACES: [(&str, &[&str]); 17] = [
     ("Cargo.toml", &["\nversion = \"@\"", "{ version = \"@\", path = \"crates/"]),
     ("python/vramscope/__init__.py", &["__version__ = \"@\""]),
     ("web/viewer/package.json", &["\"version\": \"@\""]),
@@ -36,6 +36,7 @@ const PLACES: [(&str, &[&str]); 16] = [
             "\"name\": \"vramscope\",\n      \"version\": \"@\"",
         ],
     ),
+    ("python/vramscope.data/data/share/man/man1/vramscope.1", &["\"vramscope @\""]),
     ("python/conda/recipe.yaml", &["version: \"@\""]),
     ("vscode/README.md", &["vramscope-@.vsix"]),
     ("CONTRIBUTING.md", &["vramscope-viewer-@.tgz"]),
