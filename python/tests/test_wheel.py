@@ -85,8 +85,8 @@ def test_the_page_of_the_package_has_what_people_look_for() -> None:
     assert told["Author"] == "the vramscope authors"
     assert told["Description-Content-Type"].startswith("text/markdown")
     found = told.get_all("Classifier")
-    pythons = [f"Programming Language :: Python :: 3.{minor}" for minor in range(9, 15)]
-    assert [one for one in found if one.startswith(pythons[0][:-1])] == sorted(pythons)
+    pythons = {f"Programming Language :: Python :: 3.{minor}" for minor in range(9, 15)}
+    assert {one for one in found if "Python :: 3." in one} == pythons
     for start in ("Operating System ::", "Topic ::", "Intended Audience ::"):
         assert any(one.startswith(start) for one in found), start
     # A link to a file of the checkout leads nowhere on the page of an index.

@@ -33,7 +33,7 @@ pub fn read_file(path: &Path, options: &ReadOptions) -> ReadFile {
     read(path, true, options, 1)
 }
 
-/// Reads a snapshot that has no path. `name` is its name in answers, and `bytes` its size, 0 if that
+/// Reads a snapshot that has no path. `name` is its name in answers, and `bytes` its size, 0 if it
 /// is not known. There is no file beside it.
 ///
 /// # Errors

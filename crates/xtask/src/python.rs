@@ -87,8 +87,7 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
 }
 
 /// Writes docs/json.md from the schemas of the program, the tables of changes, the manual page, and
-/// what commands print into the documents. Without the variable, the tests of the wheel check that both are
-/// current.
+/// what commands print into the documents. Without the variable, tests check that they are current.
 pub(crate) fn docs(repo: &Repo) -> Result<()> {
     let tools = tools(repo, "python")?;
     let tables = ["vramscope-report", "--test", "all", "lists::"];
