@@ -2,7 +2,7 @@
 //! the changelog, and the address of the repository.
 //!
 //! The address is in no file before the first release. `cargo binstall`, npm's attestations and the
-//! page of the package on PyPI need it.
+//! page of the Python package need it.
 
 use super::{published, version};
 use crate::{cmd, repo::Repo};
@@ -42,7 +42,7 @@ const PLACES: [(&str, &[&str]); 17] = [
     ("CONTRIBUTING.md", &["vramscope-viewer-@.tgz"]),
 ];
 
-/// The links of the package on PyPI, with what follows the address of the repository.
+/// The links of the Python package, with what follows the address of the repository.
 const LINKS: [(&str, &str); 5] = [
     ("Homepage", ""),
     ("Repository", ""),
@@ -154,11 +154,10 @@ fn with_links(text: &str, url: &str) -> Result<String> {
         }
         None => text.to_owned(),
     };
-    let links: String =
-        LINKS.iter().map(|(name, path)| format!("{name} = \"{url}{path}\"\n")).collect();
+    let links = LINKS.map(|(name, path)| format!("{name} = \"{url}{path}\"")).join("\n");
     let place = "[project.scripts]\n";
     ensure!(rest.contains(place), "it has no {place}");
-    Ok(rest.replacen(place, &format!("{head}{links}\n{place}"), 1))
+    Ok(rest.replacen(place, &format!("{head}{links}\n\n{place}"), 1))
 }
 
 /// `package.json` with the repository. npm compares it with that of the attestation.
