@@ -5,7 +5,7 @@ import json
 import pytest
 
 import vramscope
-from vramscope import _vramscope
+from vramscope import _vramscope, live
 
 FOUND = {
     "complete": True,
@@ -55,6 +55,12 @@ def test_several_blocks_are_told_by_what_drops_free():
         "reference",
         "reference",
     ]
+
+
+def test_the_answer_has_its_record():
+    answer = live._answer(FOUND, SIZES)
+    assert answer.to_dict() == told([0, 1, 2])
+    assert (str(answer), len(answer.blocks)) == (answer.to_dict()["text"], 3)
 
 
 def test_one_block_is_told_by_its_chain():

@@ -39,8 +39,8 @@ def test_every_library_has_the_rows(snapshot, name: str) -> None:
     assert pyarrow.table(table).equals(table.to_arrow())
     frame = table.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
-    assert frame.shape == (len(rows), len(table.column_names))
-    assert list(frame.columns) == table.column_names
+    assert frame.shape == (len(rows), len(table.columns))
+    assert list(frame.columns) == table.columns
     connection = duckdb.connect()
     connection.register("taken", table)
     ((count,),) = connection.sql("select count(*) from taken").fetchall()
@@ -55,7 +55,7 @@ def test_pandas_takes_a_table(snapshot) -> None:
         blocks.to_pandas(),
         pandas.DataFrame.from_arrow(blocks),
     ):
-        assert list(frame.columns) == blocks.column_names
+        assert list(frame.columns) == blocks.columns
         assert int(frame["requested_bytes"].sum()) == wanted
         assert frame["address"].dtype.kind in "ui"
         by_category = frame.groupby("category", observed=True)["requested_bytes"].sum()
@@ -88,6 +88,46 @@ def test_a_table_shows_its_first_rows(snapshot) -> None:
     html = blocks._repr_html_()
     assert html.count("<tr>") == 11
     assert f"{len(blocks):,} rows" in html
-    assert len(blocks.slice(3, 4)) == 4
-    assert list(blocks.slice(3, 4)) == list(blocks)[3:7]
-    assert len(blocks.slice(len(blocks) + 1, 4)) == 0
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_a_sequence_of_its_rows(snapshot, name: str) -> None:
+    table = getattr(snapshot, name)
+    rows = list(table)
+    count = len(rows)
+    assert (table[0], table[-1], table[count - 1], table[-count]) == (
+        rows[0],
+        rows[-1],
+        rows[-1],
+        rows[0],
+    )
+    assert [*reversed(table[:3])] == rows[2::-1]
+    for index in (count, -count - 1):
+        with pytest.raises(IndexError, match=f"no row {index}: the table has {count:d}"):
+            table[index]
+    for some in (
+        slice(5),
+        slice(3, 7),
+        slice(-4, None),
+        slice(None, None, 7),
+        slice(None, None, -1),
+        slice(9, 2, -3),
+        slice(count, None),
+        slice(7, 3),
+    ):
+        part = table[some]
+        assert type(part) is type(table) and list(part) == rows[some]
+        assert part.to_arrow().to_pylist() == rows[some]
+        assert part.columns == table.columns
+    assert [row for row in table[:5][1:3]] == rows[1:3]
+
+
+def test_a_column_is_a_list(snapshot) -> None:
+    blocks = snapshot.blocks
+    for name in blocks.columns:
+        assert blocks[name] == [row[name] for row in blocks]
+    with pytest.raises(KeyError, match=r"no column \"cat\" \(available: address, reuse, "):
+        blocks["cat"]
+    for key in (1.5, None, (0, 1)):
+        with pytest.raises(TypeError):
+            blocks[key]

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,18 +100,91 @@ def test_the_wheel_has_the_licenses_of_all_that_it_contains() -> None:
         assert path.read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_the_wheel_names_no_folder_of_the_machine() -> None:
+def wheel_file() -> pathlib.Path:
     told = json.loads(metadata.distribution("vramscope").read_text("direct_url.json") or "")
-    wheel = url2pathname(told["url"].removeprefix("file://"))
+    return pathlib.Path(url2pathname(told["url"].removeprefix("file://")))
+
+
+def test_the_wheel_names_no_folder_of_the_machine() -> None:
     places = [f"{ROOT}{os.sep}{name}" for name in ("crates", "python", "target", "web")]
     folders = [place.encode() for place in [*places, f"{pathlib.Path.home()}{os.sep}."]]
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(wheel_file()) as archive:
         # The gate's module reads the page from the checkout. `cargo xtask release wheel` checks
         # that of a release.
         names = [name for name in archive.namelist() if not name.endswith((".so", ".pyd"))]
         assert len(names) >= 20
         for name in names:
             assert not [folder for folder in folders if folder in archive.read(name)], name
+
+
+def test_the_page_of_the_package_has_what_people_look_for() -> None:
+    told = metadata.metadata("vramscope")
+    assert told["Author"] == "the vramscope authors"
+    assert told["Description-Content-Type"].startswith("text/markdown")
+    found = told.get_all("Classifier")
+    pythons = {f"Programming Language :: Python :: 3.{minor}" for minor in range(9, 15)}
+    assert {one for one in found if "Python :: 3." in one} == pythons
+    for start in ("Operating System ::", "Topic ::", "Intended Audience ::"):
+        assert any(one.startswith(start) for one in found), start
+    # A link to a file of the checkout leads nowhere on the page of an index.
+    links = re.findall(r"\]\(([^)]+)\)", told.get_payload())
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+def test_the_manual_page_is_installed() -> None:
+    page = pathlib.Path(sys.prefix) / "share/man/man1/vramscope.1"
+    text = page.read_text(encoding="utf-8")
+    assert f'"vramscope {metadata.version("vramscope")}"' in text
+    assert '.SH "vramscope diagnose"' in text
+
+
+@pytest.fixture
+def index(tmp_path: pathlib.Path) -> str:
+    """The address of an index with the wheel, as PyPI would have it."""
+    folder = tmp_path / "simple" / "vramscope"
+    folder.mkdir(parents=True)
+    wheel = pathlib.Path(shutil.copy(wheel_file(), folder))
+    (folder / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>\n')
+    return (tmp_path / "simple").as_uri()
+
+
+def from_index(*command: object, folder: pathlib.Path, **environ: str) -> str:
+    """The output of a command that finds packages in no other place."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PIP_", "UV_", "PIPX_", "VIRTUAL_ENV"))
+    }
+    environ = {**kept, "PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", **environ}
+    run = subprocess.run(
+        [*map(str, command)], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_pip_installs_it_from_an_index(index: str, tmp_path: pathlib.Path) -> None:
+    from_index(sys.executable, "-m", "venv", "venv", folder=tmp_path)
+    programs = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    pip = [programs / "python", "-m", "pip", "install", "--no-cache-dir", "--index-url", index]
+    from_index(*pip, "vramscope", folder=tmp_path, PYTHONPATH="")
+    told = from_index(programs / "vramscope", "diagnose", SNAPSHOT, folder=tmp_path, PYTHONPATH="")
+    assert told.startswith("error[oom]: ")
+
+
+def test_uvx_runs_it_from_an_index(index: str, tmp_path: pathlib.Path) -> None:
+    uvx = [sys.executable, "-m", "uv", "tool", "run", "--python", sys.executable]
+    uvx += ["--no-python-downloads", "--cache-dir", tmp_path / "cache", "--index-url", index]
+    told = from_index(*uvx, "vramscope", "diagnose", SNAPSHOT, folder=tmp_path)
+    assert told.startswith("error[oom]: ")
+
+
+def test_pipx_runs_it_from_an_index(index: str, tmp_path: pathlib.Path) -> None:
+    pipx = [sys.executable, "-m", "pipx", "run", "--backend", "uv", "--index-url", index]
+    told = from_index(
+        *pipx, "vramscope", "diagnose", SNAPSHOT, folder=tmp_path, PIPX_HOME=str(tmp_path / "pipx")
+    )
+    assert told.startswith("error[oom]: ")
 
 
 def test_the_program_reads_and_keeps_its_exit_codes(tmp_path: pathlib.Path) -> None:

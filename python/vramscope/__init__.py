@@ -31,18 +31,37 @@ Ask who holds the memory of this process:
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-from .errors import ReadError, VramscopeError
-from .recorder import Recorder, record
+TYPE_CHECKING = False  # Checkers take it for true. The module typing would take longest here.
 
 if TYPE_CHECKING:
     from .dataset import Export, export_parquet
     from .dry import DryRun, dry_run
+    from .errors import ReadError, VramscopeError
     from .live import Holders, holders
     from .notebook import show
     from .reader import Run, Snapshot, open, open_run
+    from .recorder import Recorder, record
+
+__version__ = "0.1.0"
+
+#: The modules of the public names. None is imported before one of its names is used.
+_MODULES = {
+    "DryRun": "dry",
+    "Export": "dataset",
+    "Holders": "live",
+    "ReadError": "errors",
+    "Recorder": "recorder",
+    "Run": "reader",
+    "Snapshot": "reader",
+    "VramscopeError": "errors",
+    "dry_run": "dry",
+    "export_parquet": "dataset",
+    "holders": "live",
+    "open": "reader",
+    "open_run": "reader",
+    "record": "recorder",
+    "show": "notebook",
+}
 
 __all__ = [
     "DryRun",
@@ -53,6 +72,7 @@ __all__ = [
     "Run",
     "Snapshot",
     "VramscopeError",
+    "__version__",
     "dry_run",
     "export_parquet",
     "holders",
@@ -62,32 +82,17 @@ __all__ = [
     "show",
 ]
 
-#: Names of the reader. A program that only records does not load it.
-_READER = frozenset({"Run", "Snapshot", "open", "open_run"})
 
-#: Names of datasets.
-_DATASET = frozenset({"Export", "export_parquet"})
+if not TYPE_CHECKING:  # Or else a checker would take any name for one of this package.
 
-#: Names of dry runs.
-_DRY = frozenset({"DryRun", "dry_run"})
+    def __getattr__(name):
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-#: Names of what is asked of a living process.
-_LIVE = frozenset({"Holders", "holders"})
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+        globals()[name] = value
+        return value
 
-
-def __getattr__(name: str) -> Any:
-    if name in _READER:
-        return getattr(importlib.import_module(".reader", __name__), name)
-    if name in _DATASET:
-        return getattr(importlib.import_module(".dataset", __name__), name)
-    if name in _DRY:
-        return getattr(importlib.import_module(".dry", __name__), name)
-    if name in _LIVE:
-        return getattr(importlib.import_module(".live", __name__), name)
-    if name == "show":
-        return importlib.import_module(".notebook", __name__).show
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__():
+        return [*__all__]

@@ -6,8 +6,9 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
+from .answer import Answer, told
 from .errors import VramscopeError
 
 __all__ = ["DroppedReferences", "HeldBlock", "Holders", "holders"]
@@ -19,8 +20,7 @@ class HeldBlock:
 
     device: int
     address: str
-    #: ``reference``, ``cycle``, ``below_python`` or ``unread``.
-    kind: str
+    kind: Literal["reference", "cycle", "below_python", "unread"]
     #: Where the chain of references begins: a variable.
     text: str
     #: The way from there; empty if the variable itself holds the block.
@@ -48,7 +48,7 @@ class DroppedReferences:
 
 
 @dataclasses.dataclass(frozen=True)
-class Holders:
+class Holders(Answer):
     """Who holds blocks. Its text is the answer."""
 
     bytes: int
@@ -117,15 +117,20 @@ def holders(what: Any = None, *, seconds: float = 2.0) -> Holders:
             raise VramscopeError("the tensor is in no live block of PyTorch's allocator")
     elif what is not None:
         blocks = [block for block in blocks if block.bytes >= int(what)]
-    from . import _vramscope
-
     # The caller's variables count, and what this function was called with does not.
     del what
-    found = walks.find(torch, blocks, seconds=seconds)
-    told = json.loads(_vramscope.holders_told(json.dumps(found).encode(), blocks))
+    return _answer(walks.find(torch, blocks, seconds=seconds), blocks)
+
+
+def _answer(found: dict[str, Any], blocks: Sequence[tuple[int, int, int]]) -> Holders:
+    """What a walk found, in words."""
+    from . import _vramscope
+
+    record = _vramscope.holders_told(json.dumps(found).encode(), blocks)
+    words = json.loads(record)
     fields = [field.name for field in dataclasses.fields(HeldBlock)]
-    told["blocks"] = [
-        HeldBlock(**{name: block.get(name, "") for name in fields}) for block in told["blocks"]
+    words["blocks"] = [
+        HeldBlock(**{name: block.get(name, "") for name in fields}) for block in words["blocks"]
     ]
-    told["drops"] = [DroppedReferences(**row) for row in told["drops"]]
-    return Holders(**told)
+    words["drops"] = [DroppedReferences(**row) for row in words["drops"]]
+    return told(Holders(**words), record.encode())

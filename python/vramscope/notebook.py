@@ -11,7 +11,7 @@ import pickle
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any, Union
+from typing import IO, TYPE_CHECKING, Any, Literal, Union
 
 from . import _vramscope
 from .errors import ReadError, VramscopeError
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: What is shown: a path, the result of ``torch.cuda.memory._snapshot()``, or what ``open`` and
 #: ``open_run`` of this package return.
 Source = Union[str, "os.PathLike[str]", Mapping[str, Any], Snapshot, Run]
+
+#: How the viewer looks: ``auto`` is the theme of the system.
+Theme = Literal["notebook", "auto", "light", "dark"]
 
 #: The largest file that is shown without ``max_bytes``.
 MAX_BYTES = 1 << 30
@@ -124,7 +127,7 @@ def show(
     device: int | None = None,
     view: str | None = None,
     height: int = 720,
-    theme: str = "notebook",
+    theme: Theme = "notebook",
     max_bytes: int = MAX_BYTES,
 ) -> Viewer:
     """Shows a snapshot below the cell of a notebook, if it is the last expression of the cell.
@@ -160,7 +163,7 @@ def show(
     elif source is None or isinstance(source, Mapping):
         files = [_dumped(_now() if source is None else source)]
     elif isinstance(source, Snapshot):
-        files = _on_disk([source.path])
+        files = _on_disk([source._opened_for("shown").path])
         state = {"path": files[0].name, "part": source._entry, "device": source.device}
     elif isinstance(source, Run):
         # A file with several snapshots is shown once.

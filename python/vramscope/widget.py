@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import anywidget
 import traitlets
 
-from .notebook import File, InMemory, viewer_part
+from .notebook import File, InMemory, Theme, viewer_part
 
 #: The parts of the viewer that the browser asks for by name.
 _PARTS = ("script", "view", "worker")
 
-_THEMES = ("notebook", "auto", "light", "dark")
+_THEMES: tuple[Theme, ...] = get_args(Theme)
 
 
 class Viewer(anywidget.AnyWidget):
@@ -48,7 +48,7 @@ class Viewer(anywidget.AnyWidget):
         *,
         state: Mapping[str, Any],
         height: int,
-        theme: str,
+        theme: Theme,
     ) -> None:
         if theme not in _THEMES:
             raise ValueError(f"theme is {theme!r}: expected one of {', '.join(_THEMES)}")

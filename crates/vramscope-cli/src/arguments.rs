@@ -2,6 +2,8 @@
 
 mod format;
 mod help;
+#[cfg(test)]
+mod man;
 mod peak;
 mod source;
 mod sql;

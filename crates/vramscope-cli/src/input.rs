@@ -2,7 +2,8 @@
 
 use crate::memory;
 use crate::paths::{self, Found, Links};
-use crate::read::{Limits, parallel_map, read_chunks};
+use crate::read::{Limits, parallel_map, read_chunks, read_source};
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use vramscope_report::LoadedFile;
@@ -32,6 +33,20 @@ pub fn read_file(path: &Path, options: &ReadOptions) -> ReadFile {
     read(path, true, options, 1)
 }
 
+/// Reads a snapshot that has no path. `name` is its name in answers, and `bytes` its size, 0 if it
+/// is not known. There is no file beside it.
+///
+/// # Errors
+/// The source cannot be read, or is no snapshot.
+pub fn read_from(
+    name: &str,
+    bytes: u64,
+    source: impl Read,
+    options: &ReadOptions,
+) -> Result<LoadedFile, ErrorSummary> {
+    read_source(name, bytes, source, &limits(options, 1), |_| {})
+}
+
 /// Reads every file under these paths, in parallel, and holds them all. Also returns the number of
 /// files of folders that are no snapshots.
 pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> (Vec<ReadFile>, usize) {
@@ -47,8 +62,11 @@ pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> (Vec<ReadFile>, u
 
 /// Reads one file of several that share the memory.
 fn read(path: &Path, is_named: bool, options: &ReadOptions, files: usize) -> ReadFile {
-    let memory = memory::limit(options.max_memory, files);
-    let limits = Limits { events: options.events.clone(), memory };
-    let (bytes, result) = read_chunks(path, is_named, &limits, |_| {});
+    let (bytes, result) = read_chunks(path, is_named, &limits(options, files), |_| {});
     ReadFile { path: path.to_owned(), bytes, result }
+}
+
+fn limits(options: &ReadOptions, files: usize) -> Limits {
+    let memory = memory::limit(options.max_memory, files);
+    Limits { events: options.events.clone(), memory }
 }

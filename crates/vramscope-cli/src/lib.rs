@@ -26,6 +26,8 @@ mod sources;
 mod terminal;
 mod width;
 
+pub use commands::diagnose::Report as DiagnoseReport;
+pub use commands::findings::FailedFile;
 pub use serve::page::{Viewer, viewer};
 
 use arguments::{Arguments, Command};

@@ -428,29 +428,43 @@ fn try_read(
     read: impl Fn(u64),
 ) -> Result<LoadedFile, ErrorSummary> {
     let what = if path.is_dir() { "folder" } else { "file" };
-    let failed =
-        |message: String, kind| ErrorSummary { message, hint: None, kind, byte_offset: None };
-    let failure =
-        |e: io::Error| failed(format!("cannot read the {what}: {e}"), ErrorKind::Unreadable);
     if file.is_ok() && path.read_dir().is_ok() {
         let message = format!("no snapshots found. {}", paths::SEARCHED);
         return Err(failed(message, ErrorKind::NoSnapshot));
     }
-    let mut file = file.map_err(failure)?;
-    *bytes = file.metadata().map_err(failure)?.len();
-    let mut loader = FileReader::new(&path.to_string_lossy(), *bytes);
+    let file = file.map_err(|error| unreadable(what, &error))?;
+    *bytes = file.metadata().map_err(|error| unreadable(what, &error))?.len();
+    let mut file = read_source(&path.to_string_lossy(), *bytes, file, limits, read)?;
+    beside(path, &mut file);
+    Ok(file)
+}
+
+fn failed(message: String, kind: ErrorKind) -> ErrorSummary {
+    ErrorSummary { message, hint: None, kind, byte_offset: None }
+}
+
+fn unreadable(what: &str, error: &io::Error) -> ErrorSummary {
+    failed(format!("cannot read the {what}: {error}"), ErrorKind::Unreadable)
+}
+
+/// Reads a snapshot in chunks, and tells the bytes of each. `bytes` is its size, 0 if that is not
+/// known.
+pub(crate) fn read_source(
+    name: &str,
+    bytes: u64,
+    mut source: impl io::Read,
+    limits: &Limits,
+    read: impl Fn(u64),
+) -> Result<LoadedFile, ErrorSummary> {
+    let mut loader = FileReader::new(name, bytes);
     if let Some(events) = &limits.events {
         loader = loader.of_events(events.clone());
     }
     loader = loader.within(limits.memory);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
-        match file.read(&mut chunk).map_err(failure)? {
-            0 => {
-                let mut file = loader.finish()?;
-                beside(path, &mut file);
-                return Ok(file);
-            }
+        match source.read(&mut chunk).map_err(|error| unreadable("file", &error))? {
+            0 => return loader.finish(),
             n => {
                 loader.feed(&chunk[..n])?;
                 read(n as u64);

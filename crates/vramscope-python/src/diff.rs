@@ -8,12 +8,9 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::side::Side;
 use vramscope_report::{Target, now};
 
-/// A pair with its words.
-#[derive(Serialize)]
-pub(crate) struct Difference {
-    #[serde(flatten)]
-    pair: Option<Pair>,
-    band: BandKind,
+/// What the program says about a difference.
+#[derive(Default, Serialize)]
+pub(crate) struct Words {
     /// What changed in the program, in sentences.
     program: Vec<String>,
     /// Settings, steps and inputs that differ: name, before, after.
@@ -22,8 +19,19 @@ pub(crate) struct Difference {
     totals: Vec<[String; 5]>,
 }
 
+impl Words {
+    fn new(pair: &Pair) -> Self {
+        let rows = pair.recording_rows().into_iter().map(|row| [row.name, row.a, row.b]);
+        Self {
+            program: pair.changes.as_ref().map(ProgramChanges::texts).unwrap_or_default(),
+            recording: rows.collect(),
+            totals: pair.total_texts(),
+        }
+    }
+}
+
 /// Compares a device before a change with one after it.
-pub(crate) fn diff(before: Target<'_>, after: Target<'_>, band: BandKind) -> Difference {
+pub(crate) fn diff(before: Target<'_>, after: Target<'_>, band: BandKind) -> (Diff, Words) {
     now(async |budget| {
         let a = Side::new(before, band, budget).await;
         let b = Side::new(after, band, budget).await;
@@ -36,18 +44,12 @@ pub(crate) fn diff(before: Target<'_>, after: Target<'_>, band: BandKind) -> Dif
             changes = Some(program_changes(before, &found, [of_a, of_b], &b, budget).await);
         }
         let named = |side: Side| (side.path.clone(), vec![(String::new(), side)]);
-        let pair = Diff::new(named(a), named(b), band, None, &[]).pairs.pop();
-        let pair = pair.map(|pair| Pair { changes, ..pair });
-        let rows = |of: &Pair| -> Vec<[String; 3]> {
-            of.recording_rows().into_iter().map(|row| [row.name, row.a, row.b]).collect()
-        };
-        let texts = |of: &Pair| of.changes.as_ref().map(ProgramChanges::texts);
-        Difference {
-            band,
-            program: pair.as_ref().and_then(texts).unwrap_or_default(),
-            recording: pair.as_ref().map(rows).unwrap_or_default(),
-            totals: pair.as_ref().map(Pair::total_texts).unwrap_or_default(),
-            pair,
+        let mut diff = Diff::new(named(a), named(b), band, None, &[]);
+        let mut words = Words::default();
+        if let [pair] = &mut diff.pairs[..] {
+            pair.changes = changes;
+            words = Words::new(pair);
         }
+        (diff, words)
     })
 }

@@ -3,14 +3,16 @@
 use crate::failure::{internal, read_error, wrong};
 use crate::options;
 use crate::peak;
+use crate::source::Source;
 use crate::table::{self, Table};
 use crate::{diff, predictions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use vramscope_cli::input::read_file;
+use vramscope_cli::input::{read_file, read_from};
+use vramscope_cli::{DiagnoseReport, FailedFile};
 use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, diagnose, with_levers};
 use vramscope_report::diagnostic::{Answer, card, markdown, plain_text};
 use vramscope_report::holders::{holders_at, holders_of};
@@ -36,20 +38,45 @@ pub(crate) struct File {
     limits: Arc<[RankLimit]>,
 }
 
-/// Reads a file.
+/// Reads a file. `limits` is what [`File::limits`] of a file of the same run returned.
 #[pyfunction]
-#[pyo3(signature = (path, events=None, max_memory=None))]
+#[pyo3(signature = (path, events=None, max_memory=None, limits=None))]
 pub(crate) fn open(
     py: Python<'_>,
     path: PathBuf,
     events: Option<(u32, u32)>,
     max_memory: Option<&str>,
+    limits: Option<&[u8]>,
 ) -> PyResult<File> {
     let options = options::reading(events, max_memory)?;
+    let limits: Vec<RankLimit> =
+        limits.map(serde_json::from_slice).transpose().map_err(internal)?.unwrap_or_default();
     let read = py.detach(move || read_file(&path, &options));
     match read.result {
-        Ok(file) => Ok(File::new(Arc::new(file), Arc::new([]))),
+        Ok(file) => Ok(File::new(Arc::new(file), limits.into())),
         Err(error) => Err(PyErr::from_value(read_error(py, &read.path, &error)?)),
+    }
+}
+
+/// Reads a snapshot from a binary file of Python. `bytes` is its size, 0 if that is not known.
+#[pyfunction]
+#[pyo3(signature = (file, name, bytes, events=None, max_memory=None))]
+pub(crate) fn open_file(
+    py: Python<'_>,
+    file: Py<PyAny>,
+    name: &str,
+    bytes: u64,
+    events: Option<(u32, u32)>,
+    max_memory: Option<&str>,
+) -> PyResult<File> {
+    let options = options::reading(events, max_memory)?;
+    let mut source = Source::new(file);
+    let read = py.detach(|| read_from(name, bytes, &mut source, &options));
+    match (read, source.failure) {
+        (Ok(file), _) => Ok(File::new(Arc::new(file), Arc::new([]))),
+        // The exception of the file says more than what reading makes of it.
+        (Err(_), Some(failure)) => Err(failure),
+        (Err(error), None) => Err(PyErr::from_value(read_error(py, Path::new(name), &error)?)),
     }
 }
 
@@ -66,28 +93,41 @@ pub(crate) fn text(report: &impl Serialize) -> PyResult<Vec<u8>> {
 /// The columns of a diagnosis as text.
 const WIDTH: usize = 100;
 
-/// A diagnosis, and what a reader sees of it.
+/// The record that the program prints, and what a reader sees of it, both as JSON.
+pub(crate) type Told = (Vec<u8>, Vec<u8>);
+
+/// [`Told`] in Python.
+pub(crate) type PyTold<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Hands over what was told.
+pub(crate) fn told<'py>(py: Python<'py>, (record, view): &Told) -> PyTold<'py> {
+    (json(py, record), json(py, view))
+}
+
+/// What a reader sees of a diagnosis.
 #[derive(Serialize)]
-pub(crate) struct Shown {
-    #[serde(flatten)]
-    diagnosis: Diagnosis,
+struct Shown {
     text: String,
     markdown: String,
     html: String,
 }
 
-impl Shown {
-    /// The text of `vramscope diagnose`, and the same as Markdown and HTML. `paths` are those that
-    /// were opened.
-    pub(crate) fn new(diagnosis: Diagnosis, paths: &[String]) -> Self {
-        let answer = Answer::new(&diagnosis, paths, false);
-        Self {
-            text: plain_text(&answer, WIDTH),
-            markdown: markdown(&answer),
-            html: card(&answer),
-            diagnosis,
-        }
-    }
+/// A diagnosis, with the text of `vramscope diagnose`, and the same as Markdown and HTML. `paths`
+/// are those that were opened.
+pub(crate) fn shown(
+    mut diagnosis: Diagnosis,
+    errors: Vec<FailedFile>,
+    paths: &[String],
+) -> PyResult<Told> {
+    let answer = Answer::new(&diagnosis, paths, false);
+    let shown = Shown {
+        text: plain_text(&answer, WIDTH),
+        markdown: markdown(&answer),
+        html: card(&answer),
+    };
+    // As the program: a chart is no part of a diagnosis. `findings` has them.
+    diagnosis.findings.iter_mut().for_each(|finding| finding.record.proof = None);
+    Ok((text(&DiagnoseReport::new(diagnosis, errors))?, text(&shown)?))
 }
 
 /// The devices of a file, with what the model of the allocator says about their findings.
@@ -128,17 +168,16 @@ impl File {
         device: (u32, u32),
         make: impl Fn(Target<'_>) -> PyResult<Vec<u8>> + Send + Sync,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let file = self.loaded()?;
-        Ok(json(py, &py.detach(|| make(target(&file, device)?))?))
+        Ok(json(py, &self.of_device(py, device, make)?))
     }
 
-    /// Makes a table of a device without the interpreter's lock.
-    fn table(
+    /// Makes something of a device without the interpreter's lock.
+    fn of_device<T: Send>(
         &self,
         py: Python<'_>,
         device: (u32, u32),
-        make: impl Fn(Target<'_>) -> PyResult<Table> + Send + Sync,
-    ) -> PyResult<Table> {
+        make: impl Fn(Target<'_>) -> PyResult<T> + Send + Sync,
+    ) -> PyResult<T> {
         let file = self.loaded()?;
         py.detach(|| make(target(&file, device)?))
     }
@@ -162,6 +201,11 @@ impl File {
     #[getter]
     fn closed(&self) -> bool {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// What other ranks of its run show, for [`open`].
+    fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(json(py, &text(&self.limits)?))
     }
 
     /// The name of each snapshot in the file, with its devices and the one that is shown first.
@@ -206,20 +250,21 @@ impl File {
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded()?;
         let made = py.detach(|| {
-            text(&diagnose(simulated(file).map(with_levers).collect(), Listing::All(usize::MAX), 0))
+            let devices = simulated(file).map(with_levers).collect();
+            text(&DiagnoseReport::new(diagnose(devices, Listing::All(usize::MAX), 0), Vec::new()))
         })?;
         Ok(json(py, &made))
     }
 
-    /// `vramscope.diagnose/1` of the file, with its `text`, `markdown` and `html`.
-    fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    /// `vramscope.diagnose/1` of the file, and its `text`, `markdown` and `html`.
+    fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<PyTold<'py>> {
         let file = &self.loaded()?;
         let made = py.detach(|| {
             let devices = simulated(file).map(with_levers).collect();
             let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), 0);
-            text(&Shown::new(diagnosis, std::slice::from_ref(&file.path)))
+            shown(diagnosis, Vec::new(), std::slice::from_ref(&file.path))
         })?;
-        Ok(json(py, &made))
+        Ok(told(py, &made))
     }
 
     /// `vramscope.peak/1` of a device.
@@ -297,7 +342,7 @@ impl File {
         })
     }
 
-    /// `vramscope.diff/1` of a device, before a change, and a device after it.
+    /// `vramscope.diff/1` of a device, before a change, and a device after it; and its words.
     fn diff<'py>(
         &self,
         py: Python<'py>,
@@ -305,44 +350,47 @@ impl File {
         other: &Bound<'py, Self>,
         after: (u32, u32),
         band: &str,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<PyTold<'py>> {
         let band = options::band(band)?;
         let files = [self.loaded()?, other.get().loaded()?];
         let made = py.detach(|| {
-            text(&diff::diff(target(&files[0], before)?, target(&files[1], after)?, band))
+            let (diff, words) =
+                diff::diff(target(&files[0], before)?, target(&files[1], after)?, band);
+            PyResult::Ok((text(&diff)?, text(&words)?))
         })?;
-        Ok(json(py, &made))
+        Ok(told(py, &made))
     }
 
-    /// `vramscope.what-if/1` of a device, about the question of a text.
+    /// `vramscope.what-if/1` of a device, about the question of a text; and its words.
     fn what_if<'py>(
         &self,
         py: Python<'py>,
         entry: u32,
         device: u32,
         question: &str,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<PyTold<'py>> {
         let options = Options::parse(question).map_err(|error| wrong(error.text))?;
-        self.report(py, (entry, device), |target| {
+        let made = self.of_device(py, (entry, device), |target| {
             let limit = RankLimit::for_rank(target, &self.limits);
             let report = now(async |budget| what_if(target, &options, limit, budget).await);
-            text(&predictions::Predictions::new(report))
-        })
+            Ok((text(&report)?, text(&predictions::Words::new(&report))?))
+        })?;
+        Ok(told(py, &made))
     }
 
     /// The blocks of a device's window, in the order of their allocation.
     fn blocks(&self, py: Python<'_>, entry: u32, device: u32) -> PyResult<Table> {
-        self.table(py, (entry, device), table::blocks)
+        self.of_device(py, (entry, device), table::blocks)
     }
 
     /// The events of a device's trace.
     fn events(&self, py: Python<'_>, entry: u32, device: u32) -> PyResult<Table> {
-        self.table(py, (entry, device), table::events)
+        self.of_device(py, (entry, device), table::events)
     }
 
     /// The segments of a device after the last event.
     fn segments(&self, py: Python<'_>, entry: u32, device: u32) -> PyResult<Table> {
-        self.table(py, (entry, device), table::segments)
+        self.of_device(py, (entry, device), table::segments)
     }
 
     /// The call stacks of a snapshot: a row for each frame.

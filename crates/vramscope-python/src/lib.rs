@@ -15,6 +15,7 @@ mod peak;
 mod predictions;
 mod report;
 mod run;
+mod source;
 mod table;
 mod walk;
 
@@ -72,7 +73,7 @@ mod _vramscope {
     #[pymodule_export]
     use super::dry::{check_expression, dry_shims, gpu, memory_size};
     #[pymodule_export]
-    use super::file::{File, open};
+    use super::file::{File, open, open_file};
     #[pymodule_export]
     use super::holders_told;
     #[pymodule_export]

@@ -1,24 +1,22 @@
-//! Predictions with their words.
+//! The words of predictions.
 
 use serde::Serialize;
 use vramscope_report::what_if::{
     WhatIfReport, limit_text, outcome_text, plan_text, rest_text, sentence,
 };
 
-/// A report, and what the program says about it.
+/// What the program says about a report.
 #[derive(Serialize)]
-pub(crate) struct Predictions {
-    #[serde(flatten)]
-    report: WhatIfReport,
+pub(crate) struct Words {
     /// What follows, in sentences.
     text: Vec<String>,
     /// The outcome of each scenario in words.
     outcomes: Vec<String>,
 }
 
-impl Predictions {
+impl Words {
     /// The words of a report.
-    pub(crate) fn new(report: WhatIfReport) -> Self {
+    pub(crate) fn new(report: &WhatIfReport) -> Self {
         let mut text = Vec::new();
         match &report.declined {
             Some(why) => text.push(why.clone()),
@@ -26,12 +24,12 @@ impl Predictions {
                 text.push("The model reproduces this recording to the byte.".to_owned());
                 let capacity = report.calibration.as_ref().map(|model| &model.capacity);
                 text.extend(capacity.and_then(limit_text));
-                text.extend(sentence(&report));
-                text.extend(rest_text(&report).map(str::to_owned));
+                text.extend(sentence(report));
+                text.extend(rest_text(report).map(str::to_owned));
                 text.extend(report.plan.as_ref().map(plan_text));
             }
         }
         let outcomes = report.scenarios.iter().map(outcome_text).collect();
-        Self { report, text, outcomes }
+        Self { text, outcomes }
     }
 }

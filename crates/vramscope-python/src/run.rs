@@ -1,7 +1,7 @@
 //! The files of a run.
 
 use crate::failure::{read_error, wrong};
-use crate::file::{File, Shown, json, simulated, summaries, text};
+use crate::file::{File, PyTold, json, shown, simulated, summaries, text, told};
 use crate::options;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use vramscope_cli::input::read_files;
+use vramscope_cli::{DiagnoseReport, FailedFile};
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
-use vramscope_report::summary::Summary;
+use vramscope_report::summary::{ErrorSummary, Summary};
 use vramscope_report::what_if::RankLimit;
 use vramscope_report::{LoadedFile, Target};
 
@@ -22,7 +23,7 @@ pub(crate) struct Run {
     /// Empty once the run is closed.
     files: RwLock<Vec<Arc<LoadedFile>>>,
     limits: Arc<[RankLimit]>,
-    failed: Vec<Py<PyAny>>,
+    failed: Vec<(PathBuf, ErrorSummary)>,
     skipped_files: usize,
     closed: AtomicBool,
 }
@@ -43,7 +44,7 @@ pub(crate) fn open_run(
     for file in read {
         match file.result {
             Ok(loaded) => files.push(Arc::new(loaded)),
-            Err(error) => failed.push(read_error(py, &file.path, &error)?.unbind()),
+            Err(error) => failed.push((file.path, error)),
         }
     }
     let limits = files.iter().flat_map(|file| &file.entries).filter_map(|entry| {
@@ -63,6 +64,10 @@ impl Run {
             return Err(wrong(format!("{} is closed: open it again", self.paths.join(", "))));
         }
         Ok(self.files.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn failed_files(&self) -> Vec<FailedFile> {
+        self.failed.iter().map(|(path, why)| FailedFile::new(path, why.clone())).collect()
     }
 }
 
@@ -94,8 +99,8 @@ impl Run {
     }
 
     /// Why each other file could not be read: `vramscope.ReadError`.
-    fn errors(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        self.failed.iter().map(|error| error.clone_ref(py)).collect()
+    fn errors<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.failed.iter().map(|(path, why)| read_error(py, path, why)).collect()
     }
 
     /// Files of folders that are no snapshots.
@@ -119,20 +124,21 @@ impl Run {
         let files = self.loaded()?;
         let made = py.detach(|| {
             let ranks = files.iter().flat_map(|file| simulated(file).map(at_peak));
-            text(&diagnose(ranks.collect(), Listing::All(usize::MAX), self.skipped_files))
+            let found = diagnose(ranks.collect(), Listing::All(usize::MAX), self.skipped_files);
+            text(&DiagnoseReport::new(found, self.failed_files()))
         })?;
         Ok(json(py, &made))
     }
 
-    /// `vramscope.diagnose/1` of all files, with its `text`, `markdown` and `html`.
-    fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    /// `vramscope.diagnose/1` of all files, and its `text`, `markdown` and `html`.
+    fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<PyTold<'py>> {
         let files = self.loaded()?;
         let made = py.detach(|| {
             let ranks = files.iter().flat_map(|file| simulated(file).map(at_peak));
             let skipped = self.skipped_files;
             let diagnosis = diagnose(ranks.collect(), Listing::Main(MAX_FINDINGS), skipped);
-            text(&Shown::new(diagnosis, &self.paths))
+            shown(diagnosis, self.failed_files(), &self.paths)
         })?;
-        Ok(json(py, &made))
+        Ok(told(py, &made))
     }
 }

@@ -7,11 +7,13 @@ use crate::failure::internal;
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float32Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch, RecordBatchIterator};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator, UInt64Array};
 use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_select::take::take_record_batch;
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyString};
 use vramscope_dataset::Batch;
 use vramscope_report::blocks::{self, BlockRow};
 use vramscope_report::columns::{Column, Rows};
@@ -70,6 +72,11 @@ impl Table {
         helper(of, "rows")
     }
 
+    /// The rows as dicts, from the last.
+    fn __reversed__<'py>(of: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helper(of, "rows_from_the_last")
+    }
+
     /// The table as a `pandas.DataFrame`.
     fn to_pandas<'py>(of: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         helper(of, "to_pandas")
@@ -90,21 +97,69 @@ impl Table {
         helper(of, "html")
     }
 
-    /// Some rows from one on.
-    fn slice(&self, first: usize, rows: usize) -> Self {
-        let first = first.min(self.batch.num_rows());
-        Self { batch: self.batch.slice(first, rows.min(self.batch.num_rows() - first)) }
+    /// By an index a row as a dict, by a slice some rows as a table, by a name a column as a list.
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(slice) = key.cast::<PySlice>() {
+            return Ok(Bound::new(py, self.rows(slice)?)?.into_any());
+        }
+        if key.is_instance_of::<PyString>() {
+            let name: String = key.extract()?;
+            let column = self.batch.column_by_name(&name).ok_or_else(|| {
+                let names = self.columns().join(", ");
+                PyKeyError::new_err(format!("no column {name:?} (available: {names})"))
+            })?;
+            return Ok(cells(py, column)?.into_any());
+        }
+        Ok(self.row(py, key.extract()?)?.into_any())
     }
 
     fn __repr__(&self) -> String {
-        let names = self.column_names().join(", ");
+        let names = self.columns().join(", ");
         format!("<vramscope.Table of {} rows: {names}>", self.batch.num_rows())
     }
 
     /// The names of the columns.
     #[getter]
-    fn column_names(&self) -> Vec<String> {
+    fn columns(&self) -> Vec<String> {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+}
+
+impl Table {
+    /// A row. A negative index counts from the end.
+    fn row<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyDict>> {
+        let rows = self.batch.num_rows();
+        let at =
+            if index < 0 { rows.checked_add_signed(index) } else { usize::try_from(index).ok() };
+        let at = at.filter(|&at| at < rows).ok_or_else(|| {
+            PyIndexError::new_err(format!("there is no row {index}: the table has {rows}"))
+        })?;
+        let row = PyDict::new(py);
+        for (field, column) in self.batch.schema().fields().iter().zip(self.batch.columns()) {
+            row.set_item(field.name(), cells(py, &column.slice(at, 1))?.get_item(0)?)?;
+        }
+        Ok(row)
+    }
+
+    /// Some rows. Neighbors are not copied.
+    fn rows(&self, slice: &Bound<'_, PySlice>) -> PyResult<Self> {
+        let rows = isize::try_from(self.batch.num_rows()).map_err(internal)?;
+        let of = slice.indices(rows)?;
+        if of.slicelength == 0 {
+            return Ok(Self { batch: self.batch.slice(0, 0) });
+        }
+        let first = usize::try_from(of.start).map_err(internal)?;
+        if of.step == 1 {
+            return Ok(Self { batch: self.batch.slice(first, of.slicelength) });
+        }
+        let rows = (0..of.slicelength as isize).map(|at| (of.start + at * of.step) as u64);
+        let rows = UInt64Array::from_iter_values(rows);
+        let batch = take_record_batch(&self.batch, &rows).map_err(internal)?;
+        Ok(Self { batch })
     }
 }
 
@@ -131,9 +186,17 @@ fn cells<'py>(py: Python<'py>, column: &dyn Array) -> PyResult<Bound<'py, PyList
         DataType::Utf8 => list(py, column.as_string::<i32>().iter()),
         DataType::Dictionary(..) => {
             let names = column.as_dictionary::<Int32Type>();
-            let texts = cells(py, names.values())?;
-            let text = |key: Option<i32>| key.map(|key| texts.get_item(key as usize)).transpose();
-            list(py, names.keys().iter().map(text).collect::<PyResult<Vec<_>>>()?.into_iter())
+            // A row has few of the texts.
+            let texts = match names.len() {
+                1 => None,
+                _ => Some(cells(py, names.values())?),
+            };
+            let text = |key: i32| match &texts {
+                Some(texts) => texts.get_item(key as usize),
+                None => cells(py, &names.values().slice(key as usize, 1))?.get_item(0),
+            };
+            let texts = names.keys().iter().map(|key| key.map(text).transpose());
+            list(py, texts.collect::<PyResult<Vec<_>>>()?.into_iter())
         }
         DataType::List(_) => {
             let lists = column.as_list::<i32>().iter();

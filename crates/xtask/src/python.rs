@@ -9,20 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 15] = [
+const OF_WHEEL: [&str; 19] = [
     "test_answers.py",
     "test_clusters.py",
     "test_dataset.py",
+    "test_docstrings.py",
     "test_document_blocks.py",
     "test_fleet.py",
     "test_live.py",
     "test_mcp.py",
     "test_notebook.py",
+    "test_opening.py",
     "test_peaks.py",
     "test_pytest_plugin.py",
     "test_reader.py",
+    "test_records.py",
     "test_serve.py",
     "test_tables.py",
+    "test_types.py",
     "test_wheel.py",
     "test_workflow.py",
 ];
@@ -82,13 +86,16 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")).env("VRAMSCOPE_FLEET", fleet))
 }
 
-/// Writes docs/json.md from the schemas of the program, the tables of changes, and what commands
-/// print into the documents. Without the variable, the tests of the wheel check that both are
-/// current.
+/// Writes docs/json.md from the schemas of the program, the tables of changes, the manual page, and
+/// what commands print into the documents. Without the variable, tests check that they are current.
 pub(crate) fn docs(repo: &Repo) -> Result<()> {
     let tools = tools(repo, "python")?;
-    let tables = ["test", "--quiet", "--package", "vramscope-report", "--test", "all", "lists::"];
-    cmd::run(cmd::cargo(&tables, &repo.root).env("UPDATE_DOCUMENTS", "1"))?;
+    let tables = ["vramscope-report", "--test", "all", "lists::"];
+    let manual = ["vramscope-cli", "--lib", "the_manual_page"];
+    for test in [&tables[..], &manual] {
+        let args = [&["test", "--quiet", "--package"], test].concat();
+        cmd::run(cmd::cargo(&args, &repo.root).env("UPDATE_DOCUMENTS", "1"))?;
+    }
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
     let program = repo.target.join("debug/vramscope");
     let script = ["scripts/json_reference.py"];

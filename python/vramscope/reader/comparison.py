@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..answer import Answer
 from .findings import Finding
-from .names import Band, Category, Exactness, MixedCategory
+from .names import Band, Category, Exactness, Matched, MixedCategory
 from .records import Frame, Json
 from .shown import Grid, Part, Shown, change, size
 
@@ -100,8 +101,8 @@ class StackChange(Shown):
     blocks: Change
     #: ``None`` for ``reserved_bytes``.
     category: MixedCategory | None
-    #: How the stacks were matched: ``same``, ``moved``, ``only_a`` (before) or ``only_b`` (after).
-    matched: str
+    #: How the stacks were matched: ``only_a`` is before the change alone, ``only_b`` after it.
+    matched: Matched
     site: str
     #: Innermost frame first.
     frames: tuple[Frame, ...]
@@ -163,7 +164,7 @@ class ProgramChange:
 
 
 @dataclass(frozen=True, repr=False)
-class Diff(Shown):
+class Diff(Answer, Shown):
     """The difference between two snapshots."""
 
     before: Side
@@ -198,13 +199,14 @@ class Diff(Shown):
     _totals: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, json: Json) -> Diff:
-        """From the program's JSON."""
+    def of(cls, record: Json, words: Json) -> Diff:
+        """From the program's JSON, and its words."""
+        (json,) = record["pairs"]
         program = json["changes"]
         return cls(
             before=Side.of(json["a"]),
             after=Side.of(json["b"]),
-            band=json["band"],
+            band=record["band"],
             causes=tuple(json["causes"]),
             program=None if program is None else ProgramChange.of(program),
             settings=tuple(map(SettingChange.of, json["settings"])),
@@ -219,9 +221,9 @@ class Diff(Shown):
             gone=tuple(map(Finding.of, json["findings"]["gone"])),
             categories=tuple(map(CategoryChange.of, json["categories"])),
             stacks=tuple(map(StackChange.of, json["stacks"] or ())),
-            _program_text=tuple(json["program"]),
-            _recording=tuple(map(tuple, json["recording"])),
-            _totals=tuple(map(tuple, json["totals"])),
+            _program_text=tuple(words["program"]),
+            _recording=tuple(map(tuple, words["recording"])),
+            _totals=tuple(map(tuple, words["totals"])),
         )
 
     def _line(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..answer import Answer
 from .findings import BlindSpot, Finding, Lever
-from .names import PhaseName, Severity
+from .names import PhaseName, ProcessEvidence, ProcessWhen, Severity
 from .records import Json
 from .shown import Shown
 
@@ -121,10 +122,10 @@ class Process:
     text: str
     rank: int | None
     device: int
-    #: What shows that it is one process: ``events`` or ``blocks``.
-    evidence: str
-    #: When its memory is compared: ``last_step`` or ``dump``.
-    when: str
+    #: What shows that it is one process.
+    evidence: ProcessEvidence
+    #: When its memory is compared.
+    when: ProcessWhen
     #: The dumps in the order of time.
     moments: tuple[Moment, ...]
     #: From the first dump to the last; negative if memory fell.
@@ -150,7 +151,7 @@ class Process:
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis(Shown):
+class Diagnosis(Answer, Shown):
     """What is wrong, and what to change, as ``vramscope diagnose`` says it.
 
     ``print`` shows its text, a notebook its card.
@@ -181,8 +182,8 @@ class Diagnosis(Shown):
     html: str = field(compare=False)
 
     @classmethod
-    def of(cls, json: Json) -> Diagnosis:
-        """From the program's JSON."""
+    def of(cls, json: Json, shown: Json) -> Diagnosis:
+        """From the program's JSON, and what a reader sees of it."""
         memory, peak = json["memory"], json["peak"]
         return cls(
             sentence=json["sentence"],
@@ -194,9 +195,9 @@ class Diagnosis(Shown):
             levers=tuple(map(Lever.of, json["levers"])),
             processes=tuple(map(Process.of, json.get("processes", ()))),
             blind_spots=tuple(map(BlindSpot.of, json["blind_spots"])),
-            text=json["text"],
-            markdown=json["markdown"],
-            html=json["html"],
+            text=shown["text"],
+            markdown=shown["markdown"],
+            html=shown["html"],
         )
 
     def _parts(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..answer import Answer
 from .holders import Holder
 from .names import (
     Basis,
@@ -14,6 +15,8 @@ from .names import (
     LeverBasis,
     Outcome,
     PhaseName,
+    ProofForm,
+    ProofUnit,
     Severity,
     SimulatedBasis,
 )
@@ -241,11 +244,9 @@ class Look(Shown):
 class Proof:
     """The numbers that prove a finding. ``unit`` is the unit of all values."""
 
-    #: ``columns``, ``parts``, ``curve`` or ``lives``.
-    form: str
+    form: ProofForm
     title: str
-    #: ``bytes`` or ``count``.
-    unit: str
+    unit: ProofUnit
     #: The names of the values; of a curve, those of the first and the last.
     labels: tuple[str, ...] = field(repr=False)
     values: tuple[int, ...] = field(repr=False)
@@ -372,7 +373,7 @@ class Finding(Shown):
             yield self.action
 
 
-class Findings(Shown, tuple[Finding, ...]):
+class Findings(Answer, Shown, tuple[Finding, ...]):
     """Findings by severity, then bytes. ``blind_spots`` is what could not be looked for."""
 
     blind_spots: tuple[BlindSpot, ...]

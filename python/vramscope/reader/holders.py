@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..answer import Answer
 from .names import HolderKind, HolderRowKind, MixedCategory
 from .records import Json
 from .shown import Grid, Part, Shown, device, percent, size
@@ -102,7 +103,7 @@ class Drop:
 
 
 @dataclass(frozen=True, repr=False)
-class Holders(Shown):
+class Holders(Answer, Shown):
     """What holds the memory of a moment, and what drops free."""
 
     path: str

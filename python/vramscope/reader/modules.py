@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ..answer import Answer
 from .names import PhaseName
 from .records import Json
 from .shown import Grid, Part, Shown, device, event, percent, size
@@ -130,7 +131,7 @@ class PhaseMoment:
 
 
 @dataclass(frozen=True, repr=False)
-class Modules(Shown):
+class Modules(Answer, Shown):
     """The modules at the peak of requested bytes, as a tree. It iterates over all of them."""
 
     path: str

@@ -79,6 +79,24 @@ PhaseName = Literal["forward", "backward", "optimizer", "evaluation", "generatio
 
 Exactness = Literal["exact", "estimate"]
 
+#: How the numbers that prove a finding are drawn.
+ProofForm = Literal["columns", "parts", "curve", "lives"]
+
+#: The unit of such numbers.
+ProofUnit = Literal["bytes", "count"]
+
+#: What shows that several dumps are of one process.
+ProcessEvidence = Literal["events", "blocks", "names"]
+
+#: When the memory of a process is compared.
+ProcessWhen = Literal["last_step", "dump"]
+
+#: What tells a shape.
+ShapeSource = Literal["sidecar", "annotation", "shape_data", "size"]
+
+#: How call stacks of two snapshots were matched.
+Matched = Literal["same", "moved", "only_a", "only_b"]
+
 #: How the numbers of a finding were obtained.
 Basis = Literal["recorded", "exact", "estimate"]
 

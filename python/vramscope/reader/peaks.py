@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..answer import Answer
 from .names import Band, Exactness, MixedCategory, PeakBy, PhaseName
 from .records import Frame, Json
 from .shown import Grid, Part, Shown, device, event, percent, size
@@ -36,7 +37,7 @@ class Row(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Peak(Shown):
+class Peak(Answer, Shown):
     """What held memory when a band was largest."""
 
     path: str

@@ -6,10 +6,12 @@ the project defines the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..answer import Answer, told
 from .names import Coverage, Exactness
 from .shown import Grid, Part, Shown, device, event, size
 
@@ -159,7 +161,7 @@ class Warning:
 
 
 @dataclass(frozen=True, repr=False)
-class Summary(Shown):
+class Summary(Answer, Shown):
     """Key figures of a snapshot."""
 
     path: str
@@ -186,6 +188,14 @@ class Summary(Shown):
             stacks=json["stacks"],
             devices=tuple(map(Device.of, json["devices"])),
         )
+
+    @classmethod
+    def each(cls, text: bytes) -> Iterator[Summary]:
+        """Of each snapshot in the program's JSON. The record of each is about it alone."""
+        record = json.loads(text)
+        for one in record["files"]:
+            alone = {**record, "files": [one], "skipped_files": 0}
+            yield told(cls.of(one), json.dumps(alone, ensure_ascii=False).encode())
 
     def _line(self) -> str:
         devices = "; ".join(

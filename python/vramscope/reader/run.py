@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Any, overload
 
 from .. import _vramscope
+from ..answer import read
 from ..errors import ReadError
 from .diagnosis import Diagnosis
 from .findings import Findings
 from .records import Summary
-from .snapshot import Size, Snapshot, write_report
+from .snapshot import Opened, Size, Snapshot, path_of, write_report
 
 
 def open_run(
@@ -25,6 +26,12 @@ def open_run(
     A file that cannot be read is in the ``errors`` of the run. Other files of a folder are skipped.
     ``with vramscope.open_run(path) as run:`` frees the files at the end.
 
+    >>> run = vramscope.open_run("ranks_fsdp")
+    >>> run
+    <vramscope.Run of 2 snapshots, 0 errors>
+    >>> run[0].path
+    'ranks_fsdp/rank2_memory_snapshot.pickle.gz'
+
     Args:
         paths: folders and files.
         events: as in ``vramscope.open``.
@@ -34,11 +41,15 @@ def open_run(
         ReadError: no file could be read.
     """
     limit = None if max_memory is None else str(max_memory)
-    given = [os.fspath(path) for path in paths]
-    run = Run(_vramscope.open_run(given, events, limit))
+    given = [path_of(path) for path in paths]
+    run = Run(_vramscope.open_run(given, events, limit), events, limit)
     if not run._has_files:
         raise _nothing_read(given, run)
     return run
+
+
+def _again(paths: tuple[str, ...], events: tuple[int, int] | None, max_memory: str | None) -> Run:
+    return open_run(*paths, events=events, max_memory=max_memory)
 
 
 def _nothing_read(paths: list[str], run: Run) -> ReadError:
@@ -58,13 +69,19 @@ def _nothing_read(paths: list[str], run: Run) -> ReadError:
 class Run:
     """The snapshots of a run. It is a sequence of them, in the order of their paths."""
 
-    def __init__(self, run: _vramscope.Run) -> None:
+    def __init__(
+        self,
+        run: _vramscope.Run,
+        events: tuple[int, int] | None = None,
+        max_memory: str | None = None,
+    ) -> None:
         self._run = run
+        self._options = (events, max_memory)
         files = run.files()
         self._has_files = bool(files)
         #: The snapshots, each with the device that `vramscope.open` takes by default.
         self.snapshots: tuple[Snapshot, ...] = tuple(
-            Snapshot(file, name, first)
+            Snapshot(file, name, first, Opened(file.path, events, max_memory))
             for file in files
             for name, _, first in file.entries()
             if first is not None
@@ -76,6 +93,11 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<vramscope.Run of {len(self)} snapshots, {len(self.errors)} errors>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process reads the files again."""
+        self._run.files()  # Raises if the run is closed.
+        return _again, (tuple(self._run.paths), *self._options)
 
     def __enter__(self) -> Run:
         return self
@@ -100,7 +122,11 @@ class Run:
     def __iter__(self) -> Iterator[Snapshot]:
         return iter(self.snapshots)
 
-    def __getitem__(self, index: int) -> Snapshot:
+    @overload
+    def __getitem__(self, index: int) -> Snapshot: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Snapshot, ...]: ...
+    def __getitem__(self, index: int | slice) -> Snapshot | tuple[Snapshot, ...]:
         return self.snapshots[index]
 
     @property
@@ -111,17 +137,17 @@ class Run:
     @property
     def summaries(self) -> tuple[Summary, ...]:
         """Totals, peaks and warnings of each snapshot."""
-        return tuple(map(Summary.of, json.loads(self._run.summary())["files"]))
+        return tuple(Summary.each(self._run.summary()))
 
     @property
     def findings(self) -> Findings:
         """What is wrong in each file, and which ranks stand out."""
-        return Findings.of(json.loads(self._run.findings()))
+        return read(Findings.of, self._run.findings())
 
     @property
     def diagnosis(self) -> Diagnosis:
         """What is wrong and what to change, of all ranks: ``print(run.diagnosis)``."""
-        return Diagnosis.of(json.loads(self._run.diagnosis()))
+        return read(Diagnosis.of, *self._run.diagnosis())
 
     def report(
         self,

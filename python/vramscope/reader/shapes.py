@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .names import Category
+from ..answer import Answer
+from .names import Category, ShapeSource
 from .records import Json
 from .shown import Grid, Part, Shown, device, percent, size
 
@@ -59,8 +60,8 @@ class ShapeRow(Shown):
     shapes: tuple[Shape, ...]
     #: Whether no other shape is plausible.
     is_certain: bool
-    #: What tells the shape: ``sidecar``, ``annotation``, ``shape_data`` or ``size``.
-    source: str | None
+    #: What tells the shape; ``None`` without one.
+    source: ShapeSource | None
     blocks: int
     live_bytes: int
 
@@ -100,7 +101,7 @@ class ShapeSum(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Shapes(Shown):
+class Shapes(Answer, Shown):
     """The shapes of the blocks that are live at the peak of requested bytes."""
 
     path: str

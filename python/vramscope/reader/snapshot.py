@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Union, get_args
+from typing import IO, Any, NamedTuple, Union, get_args
 
 from .. import _vramscope
-from ..errors import VramscopeError
+from ..answer import read, told
+from ..errors import ReadError, VramscopeError
 from . import peaks
 from .comparison import Diff
 from .diagnosis import Diagnosis
@@ -31,9 +33,20 @@ PEAK_ROWS: tuple[str, ...] = get_args(PeakBy)
 #: A size: bytes, or a text such as ``"80GiB"`` or ``"H100"``.
 Size = Union[int, str]
 
+#: A snapshot: a path, its bytes, or a binary file.
+Readable = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, IO[bytes]]
+
+
+class Opened(NamedTuple):
+    """How a file was opened."""
+
+    path: str
+    events: tuple[int, int] | None
+    max_memory: str | None
+
 
 def open(
-    path: str | os.PathLike[str],
+    source: Readable,
     *,
     device: int | None = None,
     snapshot: str | None = None,
@@ -45,8 +58,16 @@ def open(
     ``with vramscope.open(path) as s:`` frees the file at the end. Without ``with`` it is freed with
     the last object that refers to it, or by ``close``.
 
+    >>> with vramscope.open("rank0.pickle") as s:
+    ...     print(s.peak().peak_bytes)
+    5865330696
+    >>> with open("rank0.pickle", "rb") as file:
+    ...     s = vramscope.open(file)
+
     Args:
-        path: a file as the program ``vramscope`` takes it.
+        source: a path, where ``~`` is the home folder; the bytes of a file; or a file that is open
+            in binary mode, such as those of ``fsspec``, which is read from where it stands. Beside
+            bytes and open files nothing is found: no tensors, no lines of source.
         device: the ordinal; by default that of a device that ran out of memory, else that of the
             highest peak.
         snapshot: its name, in a page that holds several; by default the first.
@@ -59,7 +80,35 @@ def open(
         ValueError: it has no such device or snapshot.
     """
     limit = None if max_memory is None else str(max_memory)
-    return Snapshot(_vramscope.open(os.fspath(path), events, limit), snapshot, device)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        size = memoryview(source).nbytes
+        file = _vramscope.open_file(io.BytesIO(source), "<bytes>", size, events, limit)
+        return Snapshot(file, snapshot, device)
+    if not isinstance(source, (str, os.PathLike)):
+        if not hasattr(source, "read"):
+            what = f"a {type(source).__name__} is no snapshot"
+            raise TypeError(f"{what}: expected a path, bytes, or a binary file")
+        name = getattr(source, "name", None)
+        named = name if isinstance(name, str) else "<file>"
+        # To learn the size of an open file may take as long as to read it: of a packed one.
+        file = _vramscope.open_file(source, named, 0, events, limit)
+        return Snapshot(file, snapshot, device)
+    path = path_of(source)
+    if os.path.isdir(path):
+        hint = "vramscope.open_run(FOLDER) reads the snapshots in it."
+        raise ReadError(path, "it is a folder", hint, "unreadable", None)
+    file = _vramscope.open(path, events, limit)
+    return Snapshot(file, snapshot, device, Opened(path, events, limit))
+
+
+def path_of(path: str | os.PathLike[str]) -> str:
+    """The path as the system takes it."""
+    return os.path.expanduser(os.fspath(path))
+
+
+def _again(opened: Opened, limits: bytes, name: str, device: int) -> Snapshot:
+    """The copy of a snapshot in another process."""
+    return Snapshot(_vramscope.open(*opened, limits), name, device, opened)
 
 
 class Snapshot:
@@ -69,16 +118,32 @@ class Snapshot:
     text, a notebook as tables. Tables have the methods ``to_pandas``, ``to_polars`` and
     ``to_arrow``; ``polars.DataFrame(s.blocks)``, ``pyarrow.table(s.blocks)``, or a query of DuckDB
     take them without a copy.
+
+    >>> s = vramscope.open("rank0.pickle")
+    >>> s
+    <vramscope.Snapshot 'rank0.pickle', device 0>
+    >>> s.blocks[0]["category"]
+    'parameter'
+    >>> s.blocks[:5]
+    <vramscope.Table of 5 rows: address, reuse, requested_bytes, ...>
+
+    It can be pickled, if it has a path: a copy in another process reads the file again.
     """
 
     def __init__(
-        self, file: _vramscope.File, name: str | None = None, device: int | None = None
+        self,
+        file: _vramscope.File,
+        name: str | None = None,
+        device: int | None = None,
+        opened: Opened | None = None,
     ) -> None:
         entries = file.entries()
         names = [entry[0] for entry in entries]
         if name is not None and name not in names:
             raise ValueError(f"{file.path}: no snapshot {name!r} (available: {', '.join(names)})")
         self._file = file
+        #: ``None`` for bytes and open files.
+        self._opened = opened
         self._entry = 0 if name is None else names.index(name)
         _, devices, first = entries[self._entry]
         chosen = first if device is None else device
@@ -94,6 +159,12 @@ class Snapshot:
     def __repr__(self) -> str:
         closed = ", closed" if self._file.closed else ""
         return f"<vramscope.Snapshot {self.path!r}, device {self.device}{closed}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process reads the file again."""
+        self._file.entries()  # Raises if the file is closed.
+        opened = self._opened_for("copied to another process")
+        return _again, (opened, self._file.limits(), self._name, self._device)
 
     def __enter__(self) -> Snapshot:
         return self
@@ -130,27 +201,40 @@ class Snapshot:
 
     def of_device(self, device: int) -> Snapshot:
         """Another device of the same snapshot. The file is not read again."""
-        return Snapshot(self._file, self._name, device)
+        return Snapshot(self._file, self._name, device, self._opened)
+
+    def _opened_for(self, done: str) -> Opened:
+        """How the file was opened.
+
+        Raises:
+            TypeError: it has no path, so this cannot be done.
+        """
+        if self._opened is None:
+            raise TypeError(
+                f"a snapshot that was read from {self.path} cannot be {done}: it has no path to "
+                "read it from again"
+            )
+        return self._opened
 
     @property
     def summary(self) -> Summary:
         """Totals, peaks and warnings of all devices."""
-        return Summary.of(json.loads(self._file.summary())["files"][self._entry])
+        return [*Summary.each(self._file.summary())][self._entry]
 
     @property
     def findings(self) -> Findings:
         """What is wrong in the file: OOMs, growth, held memory, unneeded reserved memory."""
-        return Findings.of(json.loads(self._file.findings()))
+        return read(Findings.of, self._file.findings())
 
     @property
     def diagnosis(self) -> Diagnosis:
         """What is wrong and what to change: ``print(s.diagnosis)``."""
-        return Diagnosis.of(json.loads(self._file.diagnosis()))
+        return read(Diagnosis.of, *self._file.diagnosis())
 
     @property
     def steps(self) -> Steps:
         """What each step and its phases need, what stays after it, and which phase limits."""
-        return Steps.of(json.loads(self._file.steps(self._entry, self._device)))
+        return read(Steps.of, self._file.steps(self._entry, self._device))
 
     @property
     def phases(self) -> Steps:
@@ -160,25 +244,31 @@ class Snapshot:
     @property
     def modules(self) -> Modules:
         """The modules at the peak of requested bytes, as a tree."""
-        return Modules.of(json.loads(self._file.modules(self._entry, self._device)))
+        return read(Modules.of, self._file.modules(self._entry, self._device))
 
     @property
     def shapes(self) -> Shapes:
         """The shapes of tensors at the peak of requested bytes."""
-        return Shapes.of(json.loads(self._file.shapes(self._entry, self._device)))
+        return read(Shapes.of, self._file.shapes(self._entry, self._device))
 
     @property
     def holders(self) -> Holders:
         """What holds the memory at the end, and what drops free."""
-        return Holders.of(json.loads(self._file.holders(self._entry, self._device, True)))
+        return read(Holders.of, self._file.holders(self._entry, self._device, True))
 
     @property
     def uses(self) -> Uses:
         """What becomes of the memory at the peak of the step that the recorder has traced."""
-        return Uses.of(json.loads(self._file.uses(self._entry, self._device)))
+        return read(Uses.of, self._file.uses(self._entry, self._device))
 
     def peak(self, by: PeakBy = "site", band: BandName = "requested_bytes") -> Peak:
         """What held memory when a band was largest.
+
+        >>> s = vramscope.open("rank0.pickle")
+        >>> for row in s.peak(by="category").rows[:2]:
+        ...     print(row.name, row.live_bytes)
+        activation 3034468356
+        temporary 1219686404
 
         Args:
             by: ``site`` (the innermost frame in your own code, and the category), ``stack`` (whole
@@ -197,7 +287,8 @@ class Snapshot:
         if by not in PEAK_ROWS:
             raise ValueError(f"by is {by!r}: expected one of {', '.join(PEAK_ROWS)}")
         device = (self._entry, self._device)
-        report = json.loads(self._file.peak(*device, band))
+        record = self._file.peak(*device, band)
+        report = json.loads(record)
         is_requested = report["band"] == "requested_bytes"
         is_reserved = report["band"] == "reserved_bytes"
         if (by in ("module", "shape", "holder", "use") and not is_requested) or (
@@ -205,7 +296,8 @@ class Snapshot:
         ):
             raise ValueError(f"{report['band']} has no rows by {by}")
         if by == "use":
-            used = json.loads(self._file.uses(*device))
+            record = self._file.uses(*device)
+            used = json.loads(record)
             if used["refused"] is not None:
                 raise ValueError(f"nothing is known of uses: {used['refused']}")
             # The moment is the peak of the traced step.
@@ -218,16 +310,19 @@ class Snapshot:
                 "total": used["bytes"],
                 "blocks": blocks,
             }
-            return Peak.of({**report, **moment}, by, peaks.uses(used))
+            return told(Peak.of({**report, **moment}, by, peaks.uses(used)), record)
         rows: Iterable[Row]
         if by == "line":
             rows = peaks.lines(json.loads(self._file.lines(*device, band)))
         elif by == "module":
-            rows = peaks.modules(json.loads(self._file.modules(*device)))
+            record = self._file.modules(*device)
+            rows = peaks.modules(json.loads(record))
         elif by == "shape":
-            rows = peaks.shapes(json.loads(self._file.shapes(*device)))
+            record = self._file.shapes(*device)
+            rows = peaks.shapes(json.loads(record))
         elif by == "holder":
-            rows = peaks.holders(json.loads(self._file.holders(*device, False)))
+            record = self._file.holders(*device, False)
+            rows = peaks.holders(json.loads(record))
         else:
             rows = {
                 "site": peaks.sites,
@@ -236,7 +331,7 @@ class Snapshot:
                 "stream": peaks.streams,
                 "pool": peaks.pools,
             }[by](report)
-        return Peak.of(report, by, rows)
+        return told(Peak.of(report, by, rows), record)
 
     def diff(self, other: Snapshot, band: BandName = "requested_bytes") -> Diff:
         """Compares this snapshot, before a change, with another, after it.
@@ -246,7 +341,7 @@ class Snapshot:
             band: categories and call stacks are compared at its peaks.
         """
         own, others = (self._entry, self._device), (other._entry, other._device)
-        return Diff.of(json.loads(self._file.diff(own, other._file, others, band)))
+        return read(Diff.of, *self._file.diff(own, other._file, others, band))
 
     def report(
         self,
@@ -273,7 +368,8 @@ class Snapshot:
             ValueError: a file of another kind is there.
         """
         self._file.entries()  # Raises if the file is closed.
-        return write_report([self.path], path, source=source, redact=redact, force=force)
+        paths = [self._opened_for("written as a report").path]
+        return write_report(paths, path, source=source, redact=redact, force=force)
 
     def what_if(
         self,
@@ -290,6 +386,11 @@ class Snapshot:
 
         Without arguments the usual settings are tried. Settings of the allocator are keywords:
         ``what_if(expandable_segments=True, max_split_size_mb=128)`` changes those of the recording.
+
+        >>> s = vramscope.open("rank0.pickle")
+        >>> half = s.what_if(apply=["batch:0.5"], device_memory="24GiB").scenarios[0]
+        >>> half.fits
+        True
 
         Args:
             device_memory: memory of the device: bytes, ``"80GiB"`` or a name such as ``"H100"``.
@@ -313,8 +414,7 @@ class Snapshot:
             ("plan", plan),
         ]
         question += [f"{name}:{_escaped(str(size))}" for name, size in sizes if size is not None]
-        report = self._file.what_if(self._entry, self._device, ",".join(question))
-        return WhatIf.of(json.loads(report))
+        return read(WhatIf.of, *self._file.what_if(self._entry, self._device, ",".join(question)))
 
     @property
     def blocks(self) -> _vramscope.Table:

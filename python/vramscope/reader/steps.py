@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import overload
 
+from ..answer import Answer
 from .names import PhaseName
 from .records import Json
 from .shown import Grid, Part, Shown, change, device, event, size
@@ -121,7 +123,7 @@ class Slope:
 
 
 @dataclass(frozen=True, repr=False)
-class Steps(Shown):
+class Steps(Answer, Shown):
     """The steps of a window with their phases."""
 
     path: str
@@ -163,7 +165,11 @@ class Steps(Shown):
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
-    def __getitem__(self, index: int) -> Step:
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
         return self.steps[index]
 
     def _line(self) -> str:

@@ -22,6 +22,11 @@ def rows(table: Table) -> Iterator[dict[str, Any]]:
     return (dict(zip(names, values)) for values in zip(*columns.values()))
 
 
+def rows_from_the_last(table: Table) -> Iterator[dict[str, Any]]:
+    """The rows as dicts, in reverse."""
+    return rows(table[::-1])
+
+
 def to_arrow(table: Table) -> Any:
     """A ``pyarrow.Table``."""
     return _module("pyarrow", "to_arrow").table(table)
@@ -44,7 +49,7 @@ def to_pandas(table: Table) -> Any:
 
 def html(table: Table) -> str:
     """The first rows, and how many there are."""
-    columns = table.slice(0, SHOWN).to_pydict()
+    columns = table[:SHOWN].to_pydict()
     cells = [["" if cell is None else str(cell) for cell in column] for column in columns.values()]
     grid = Grid(tuple(columns), list(zip(*cells)), "<" * len(columns))
     return f"<div>{''.join(grid.html())}<p>{len(table):,} rows</p></div>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..answer import Answer
 from .names import Category, UseGroup
 from .records import Json
 from .shown import Grid, Part, Shown, device, percent, size
@@ -67,7 +68,7 @@ class UseRow(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Uses(Shown):
+class Uses(Answer, Shown):
     """What becomes of the memory that is live at the peak of the traced step."""
 
     path: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..answer import Answer
 from .findings import Lever
 from .names import CapacityBasis, Outcome, SimulatedBasis
 from .records import Json
@@ -194,7 +195,7 @@ class Plan:
 
 
 @dataclass(frozen=True, repr=False)
-class WhatIf(Shown):
+class WhatIf(Answer, Shown):
     """What other settings, another device or a changed program would reserve."""
 
     #: Why there is no prediction; ``None`` if there are predictions.
@@ -209,16 +210,16 @@ class WhatIf(Shown):
     text: tuple[str, ...] = field(compare=False)
 
     @classmethod
-    def of(cls, json: Json) -> WhatIf:
-        """From the program's JSON."""
+    def of(cls, json: Json, words: Json) -> WhatIf:
+        """From the program's JSON, and its words."""
         calibration, reserved, plan = json["calibration"], json["reserved"], json.get("plan")
         return cls(
             declined=json["declined"],
             calibration=None if calibration is None else Calibration.of(calibration),
-            scenarios=tuple(map(Scenario.of, json["scenarios"], json["outcomes"])),
+            scenarios=tuple(map(Scenario.of, json["scenarios"], words["outcomes"])),
             reserved=None if reserved is None else Reserved.of(reserved),
             plan=None if plan is None else Plan.of(plan),
-            text=tuple(json["text"]),
+            text=tuple(words["text"]),
         )
 
     def _parts(self) -> Iterable[Part]:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from . import allocator, backend, failure, forks, sidecar, sources, threads, uses
 from . import holders as holders_
@@ -55,10 +55,10 @@ def record(
     every: int | None = None,
     states_every: int | None = None,
     keep: int | None = 3,
-    stacks: str = "python",
+    stacks: Literal["python", "all"] = "python",
     max_entries: int | None = None,
     source: bool = True,
-    holders: bool | str = True,
+    holders: bool | Literal["every"] = True,
     model: Any = None,
     optimizer: Any = None,
     dump_signal: int | None = DUMP_SIGNAL,

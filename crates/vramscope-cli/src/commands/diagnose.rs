@@ -27,7 +27,7 @@ const DEFAULT_LIMIT: usize = 20;
 
 /// A diagnosis, with what concerns this call.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Report {
+pub struct Report {
     #[serde(flatten)]
     diagnosis: Diagnosis,
     /// The files that could not be read, and why.
@@ -35,6 +35,13 @@ pub(crate) struct Report {
     /// The results of `--fail-on`; absent without one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     checks: Vec<Check>,
+}
+
+impl Report {
+    /// A diagnosis, and the files that could not be read.
+    pub fn new(diagnosis: Diagnosis, errors: Vec<FailedFile>) -> Self {
+        Self { diagnosis, errors, checks: Vec::new() }
+    }
 }
 
 /// Prints what is wrong with files, what to change, and what could not be looked for.
@@ -94,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 Some(bytes) => diagnosis.fitted_to(bytes),
                 None => diagnosis.fitted(),
             };
-            let report = Report { diagnosis, errors: devices.errors, checks };
+            let report = Report { checks, ..Report::new(diagnosis, devices.errors) };
             output::print(&report, Format::Json, |out, report| {
                 terminal::write(
                     out,

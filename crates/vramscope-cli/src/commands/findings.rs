@@ -5,7 +5,7 @@ use crate::arguments::Window;
 use crate::read;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use vramscope_report::Target;
 use vramscope_report::index::{self, NO_DEVICE};
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
@@ -38,6 +38,11 @@ impl<T> Devices<T> {
 }
 
 impl FailedFile {
+    /// A file, and why it could not be read.
+    pub fn new(path: &Path, why: ErrorSummary) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), why }
+    }
+
     /// A file of an index without a card; `None` if it has no memory.
     pub(super) fn of_index(file: &index::FailedFile) -> Option<Self> {
         let index::FailedFile { path, error, .. } = file;
@@ -53,7 +58,7 @@ impl FailedFile {
 
 /// A file that could not be read.
 #[derive(Clone, Serialize, JsonSchema)]
-pub(crate) struct FailedFile {
+pub struct FailedFile {
     /// The file's path.
     path: String,
     #[serde(flatten)]
@@ -85,10 +90,7 @@ pub(super) fn each_device_of<T: Send>(
     work: impl Fn(Target<'_>) -> T + Sync,
 ) -> Result<Devices<T>, Failure> {
     let read = read::each_file(paths, window, |path, _, result| {
-        let failure = result
-            .as_ref()
-            .err()
-            .map(|why| FailedFile { path: path.to_string_lossy().into_owned(), why: why.clone() });
+        let failure = result.as_ref().err().map(|why| FailedFile::new(path, why.clone()));
         let mut devices: Vec<T> = Vec::new();
         for entry in result.iter().flat_map(|file| &file.entries) {
             let targets =

@@ -7,7 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod export;
-mod findings;
+pub(crate) mod findings;
 pub(crate) mod help;
 pub(crate) mod in_python;
 pub(crate) mod info;

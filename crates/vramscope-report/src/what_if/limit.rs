@@ -2,12 +2,13 @@
 
 use crate::rank_of::{rank_of, run_of};
 use crate::target::{Target, slot_of};
+use serde::{Deserialize, Serialize};
 use vramscope_snapshot::DeviceKind;
 use vramscope_trace::Exactness;
 use vramscope_trace::slicing::now;
 
 /// What PyTorch can have on the device of a rank, from an allocation that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankLimit {
     /// The folder of the run.
     folder: String,

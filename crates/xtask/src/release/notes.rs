@@ -1,6 +1,6 @@
 //! The notes of a release: the section of its version in CHANGELOG.md.
 
-use super::version;
+use super::{prepare, version};
 use crate::repo::Repo;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
@@ -23,6 +23,9 @@ pub(super) fn make(repo: &Repo, out: &Path, tag: Option<&str>) -> Result<()> {
     if let Some(tag) = tag {
         ensure!(tag == format!("v{version}"), "the tag is {tag}, the version v{version}");
         ensure!(section.released, "CHANGELOG.md: {}", rename(&version));
+        if let Some(remark) = prepare::remark(repo)? {
+            bail!("{remark}");
+        }
     }
     std::fs::write(out.join("notes.md"), format!("{}\n", section.text)).context("notes.md")
 }
@@ -32,11 +35,11 @@ pub(super) fn remark(repo: &Repo) -> Result<Option<String>> {
     let version = version(repo)?;
     let changelog = read(repo)?;
     let section = section(&changelog, &version)?;
-    Ok((!section.released).then(|| format!("in CHANGELOG.md {}", rename(&version))))
+    Ok((!section.released).then(|| format!("CHANGELOG.md: {}", rename(&version))))
 }
 
 fn rename(version: &str) -> String {
-    format!("rename the section `Unreleased ({version})` to `{version}`")
+    format!("its section is unreleased: `cargo xtask release --prepare {version}` renames it")
 }
 
 fn read(repo: &Repo) -> Result<String> {

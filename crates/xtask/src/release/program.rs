@@ -14,6 +14,9 @@ const AUDITABLE: (&str, &str) = ("cargo-auditable", "0.7.7");
 /// Writes the list of dependencies into a file.
 const CYCLONEDX: (&str, &str) = ("cargo-cyclonedx", "0.5.9");
 
+/// The manual page, for `man`.
+const MANUAL: &str = "python/vramscope.data/data/share/man/man1/vramscope.1";
+
 /// The file with the list of dependencies.
 const LIST: &str = "vramscope.cdx.json";
 
@@ -35,7 +38,7 @@ pub(super) fn make(repo: &Repo, out: &Path) -> Result<PathBuf> {
     empty(&folder)?;
     place(&program, &folder)?;
     notices::copy(repo, &folder)?;
-    for document in ["README.md", "SECURITY.md"] {
+    for document in ["README.md", "SECURITY.md", MANUAL] {
         place(&repo.path(document), &folder)?;
     }
     std::fs::write(folder.join(LIST), dependencies(repo)?)?;

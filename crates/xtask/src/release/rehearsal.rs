@@ -1,6 +1,6 @@
 //! The rehearsal of a release: all that this machine can make, and a list of what is left.
 
-use super::{Options, Part, empty, notes, out, program, wheel};
+use super::{Options, Part, empty, notes, out, prepare, program, wheel};
 use crate::site::{self, Site};
 use crate::{cmd, examples, files, repo::Repo};
 use anyhow::{Context, Result, ensure};
@@ -70,7 +70,7 @@ fn print_made(repo: &Repo) -> Result<()> {
         println!("- {what}");
     }
     println!("- the npm package, by a token of the environment npm");
-    if let Some(remark) = notes::remark(repo)? {
+    for remark in [notes::remark(repo)?, prepare::remark(repo)?].into_iter().flatten() {
         println!("\nBefore the tag: {remark}");
     }
     Ok(())

@@ -70,8 +70,7 @@ fn what_only_a_tag_does_is_in_the_workflows() {
 /// Without a tag, only `--dry-run` makes everything.
 #[test]
 fn a_release_without_dry_run_is_refused() {
-    let options = Options { parts: Vec::new(), dry_run: false, tag: None, target: None };
-    let error = run(&repo(), &options).expect_err("only a tag publishes").to_string();
+    let error = run(&repo(), &Options::default()).expect_err("only a tag publishes").to_string();
     assert!(error.contains("--dry-run"), "{error}");
 }
 
@@ -107,6 +106,21 @@ fn the_rows_of_a_matrix_have_its_values() {
     assert!(matrix(&targets, "target").any(|target| target == "x86_64-unknown-linux-gnu"));
     let systems = workflow_text(&repo, "release.yml").expect("a workflow");
     assert!(matrix(&systems, "name").any(|name| name == "linux-x86_64"));
+}
+
+/// `cargo binstall` finds the archives by the names that the workflow gives them.
+#[test]
+fn installers_know_the_names_of_the_archives() {
+    let repo = repo();
+    let workflow = workflow_text(&repo, "release.yml").expect("a workflow");
+    let manifest = std::fs::read_to_string(repo.path("crates/vramscope-cli/Cargo.toml"))
+        .expect("the manifest of the program");
+    for system in matrix(&workflow, "name") {
+        let name = format!("/v{{ version }}/vramscope-v{{ version }}-{system}.tar.gz\"");
+        assert!(manifest.contains(&name), "{name}");
+    }
+    assert_eq!(manifest.matches("pkg-url = ").count(), matrix(&workflow, "name").count());
+    assert!(matrix(&workflow, "name").any(|name| name == program::system()));
 }
 
 #[test]

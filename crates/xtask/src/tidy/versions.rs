@@ -1,11 +1,12 @@
-//! The version stands in four files, which must agree.
+//! The version stands in five files, which must agree.
 
 use super::Source;
 
-const PLACES: [(&str, &str); 4] = [
+const PLACES: [(&str, &str); 5] = [
     ("web/viewer/package.json", "\"version\": \""),
     ("web/viewer/src/version.ts", "VERSION = \""),
     ("vscode/package.json", "\"version\": \""),
+    ("python/vramscope/__init__.py", "__version__ = \""),
     ("Cargo.toml", "\nversion = \""),
 ];
 
@@ -38,6 +39,7 @@ mod tests {
                 "\"version\": \"0.1.0\"".into(),
                 format!("const VERSION = \"{version}\";"),
                 "\"version\": \"0.1.0\"".into(),
+                "__version__ = \"0.1.0\"".into(),
                 "a\nversion = \"0.1.0\"".into(),
             ];
             PLACES
@@ -48,6 +50,6 @@ mod tests {
         };
         assert_eq!(check(&of("0.1.0")).len(), 0);
         assert_eq!(check(&of("0.2.0")).len(), 1);
-        assert_eq!(check(&[]).len(), 4);
+        assert_eq!(check(&[]).len(), 5);
     }
 }
