@@ -217,7 +217,8 @@ fn requests(keeps_results: bool, keeps_request: bool) -> Program {
 
 #[test]
 fn results_of_each_pass_are_named() {
-    let Some((PeakCause::PerPass { blocks, each }, Severity::Medium)) = requests(true, false).cause()
+    let Some((PeakCause::PerPass { blocks, each }, Severity::Medium)) =
+        requests(true, false).cause()
     else {
         panic!("results of each pass")
     };

@@ -35,10 +35,13 @@ enum Cause {
     Logits,
     /// Scores of attention, of each pair of positions.
     Scores,
+    /// A value for each pair of the elements of a vector: `prediction - target` of `[n, 1]` and
+    /// `[n]`.
+    Pairs,
 }
 
 impl Cause {
-    const ALL: [Self; 4] = [Self::Foreach, Self::Autocast, Self::Logits, Self::Scores];
+    const ALL: [Self; 5] = [Self::Foreach, Self::Autocast, Self::Logits, Self::Scores, Self::Pairs];
 
     /// What its blocks are.
     fn noun(self) -> &'static str {
@@ -47,16 +50,18 @@ impl Cause {
             Self::Autocast => "weights cast by autocast",
             Self::Logits => "copies of the logits",
             Self::Scores => "attention scores",
+            Self::Pairs => "[n, n] values, as of broadcast vectors",
         }
     }
 
-    /// The change that makes do without it.
-    fn cure(self) -> Recipe {
+    /// The change that makes do without it; `None` if the program may need it.
+    fn cure(self) -> Option<Recipe> {
         match self {
-            Self::Foreach => Recipe::foreach_off(),
-            Self::Autocast => Recipe::autocast_cache_off(),
-            Self::Logits => Recipe::chunked_loss(LOSS_PARTS),
-            Self::Scores => Recipe::attention_flash(),
+            Self::Foreach => Some(Recipe::foreach_off()),
+            Self::Autocast => Some(Recipe::autocast_cache_off()),
+            Self::Logits => Some(Recipe::chunked_loss(LOSS_PARTS)),
+            Self::Scores => Some(Recipe::attention_flash()),
+            Self::Pairs => None,
         }
     }
 }
@@ -89,6 +94,7 @@ impl<'a> Blocks<'a> {
         let sizes = match cause {
             Cause::Logits => logits(cx, marks, live)?,
             Cause::Scores => scores(cx, marks, live)?,
+            Cause::Pairs => pairs(cx, live)?,
             Cause::Foreach | Cause::Autocast => Vec::new(),
         };
         Some(Self { cx, marks, cause, sizes })
@@ -101,7 +107,7 @@ impl<'a> Blocks<'a> {
         match cause {
             Cause::Foreach => is_foreach(*cx, marks, index),
             Cause::Autocast => is_cached_cast(*cx, marks, block),
-            Cause::Logits => is_size(),
+            Cause::Logits | Cause::Pairs => is_size(),
             Cause::Scores => is_size() && block.stack != StackId::EMPTY,
         }
     }
@@ -121,6 +127,7 @@ pub fn peak_parts<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec
         let live: Vec<u32> = live.iter().map(|&(index, _)| index).collect();
         for cause in Cause::ALL {
             budget.charge(8 * live.len() as u64).await;
+            let Some(cure) = cause.cure() else { continue };
             let Some(blocks) = Blocks::of(cx, &marks, cause, &live) else { continue };
             let block = |i: u32| &cx.trace.blocks[i as usize];
             let at_peak = live.iter().copied().filter(|&i| blocks.has(i));
@@ -136,7 +143,7 @@ pub fn peak_parts<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec
             let saving = saving(cx, &cuts, budget).await;
             if MATTERS.is_met(saving.bytes, cx.peak()) {
                 found.push(PeakPart {
-                    cure: cause.cure(),
+                    cure,
                     site: cx.program_frame(block(largest).stack),
                     saving: saving.bytes,
                     without: saving.peak,
@@ -235,6 +242,34 @@ fn scores(cx: Evidence<'_>, marks: &Marks, live: &[u32]) -> Option<Vec<u64>> {
             && function_of(cx, block(i).stack) == Some(function)
     });
     beside.then(|| vec![size])
+}
+
+/// The fewest elements of a vector whose pairs matter.
+const MIN_ELEMENTS: u64 = 256;
+
+/// The size of the largest result that the program's own line makes, if it is `[n, n]` and a vector
+/// of n elements of the same type is there.
+fn pairs(cx: Evidence<'_>, live: &[u32]) -> Option<Vec<u64>> {
+    let block = |i: u32| &cx.trace.blocks[i as usize];
+    let is_own = |&i: &u32| {
+        let stack = block(i).stack;
+        stack != StackId::EMPTY && cx.is_result(i) && !cx.runs_module(stack)
+    };
+    let largest = live.iter().copied().filter(is_own).max_by_key(|&i| block(i).bytes)?;
+    let (size, enters) = (block(largest).bytes.0, block(largest).enters);
+    let vectors: Vec<u64> = [2, 4, 8]
+        .into_iter()
+        .filter_map(|element| {
+            let count = (size / element).isqrt();
+            let is_square = count * count * element == size && count >= MIN_ELEMENTS;
+            is_square.then_some(count * element)
+        })
+        .collect();
+    let is_there = |block: &Block| {
+        block.enters < enters && block.leaves >= enters && vectors.contains(&block.bytes.0)
+    };
+    let before = cx.trace.blocks.partition_point(|block| block.enters < enters);
+    cx.trace.blocks[..before].iter().any(is_there).then(|| vec![size])
 }
 
 /// The program's function, by name and file, that makes an allocation.
