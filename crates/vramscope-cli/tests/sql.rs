@@ -1,6 +1,6 @@
 //! `vramscope sql`: names, texts, and what is missing. `python/tests/test_fleet.py` has answers.
 
-use crate::common::{folder, test_data, vramscope};
+use crate::common::{folder, vramscope};
 use std::fs;
 use std::process::{Command, Output};
 use vramscope_dataset::queries;
@@ -23,19 +23,6 @@ fn queries_are_listed_and_printed() {
     let unknown = vramscope(&["sql", "peak"], &[]);
     assert_eq!(unknown.status.code(), Some(64));
     assert!(said(&unknown).contains("`vramscope sql` lists"), "{}", said(&unknown));
-}
-
-#[test]
-fn the_document_has_the_queries() {
-    let document = fs::read_to_string(test_data("../docs/fleet.md")).expect("docs/fleet.md");
-    for (at, query) in (1..).zip(queries()) {
-        let block = format!(
-            "### {at}. {}\n\n```sql\n-- {}\n{}\n```\n",
-            query.question, query.name, query.sql
-        );
-        assert!(document.contains(&block), "docs/fleet.md lacks the query as it is:\n{block}");
-    }
-    assert_eq!(document.matches("```sql\n-- ").count(), queries().len());
 }
 
 #[test]
