@@ -12,7 +12,7 @@ const EXCLUDED = /^(open|isolated)\/|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
 /** Files that are cached at their first use: recordings, which are large, and their pages. */
 const LATER = /^(sample|gallery|threads)\/|^assets\/gallery-/;
 /** Files of this folder only. */
-const NOT_COPIED = /^(sample|gallery)\/|^assets\/gallery-/;
+const NOT_COPIED = /^(sample|gallery|docs)\/|^assets\/(gallery|docs)-/;
 
 function below(folder: string, prefix = ""): string[] {
   return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) =>
@@ -57,6 +57,11 @@ export function offline(): Plugin {
       if (isolated === page)
         throw new Error("index.html has no <html> tag or sample address to replace");
       writeFileSync(join(copy, "index.html"), isolated);
+      const record = readFileSync(join(out, "record/index.html"), "utf8");
+      writeFileSync(
+        join(copy, "record/index.html"),
+        record.replaceAll('href="../docs/', 'href="../../docs/'),
+      );
     },
   };
 }
