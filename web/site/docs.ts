@@ -262,9 +262,10 @@ export function documents(): Plugin {
   return {
     name: "vramscope-documents",
     enforce: "pre",
-    buildStart() {
+    configResolved({ command }) {
+      // The development server shows what is there.
       const absent = PAGES.find((one) => !existsSync(sourceOf(one)));
-      if (absent && this.meta.watchMode !== true && process.argv.includes("build"))
+      if (absent && command === "build")
         throw new Error(`${absent.from} is missing: run \`cargo xtask docs\``);
     },
     resolveId: (id) => (pageAt(idOf(id)) ? id : null),
