@@ -32,23 +32,27 @@ export function offline(): Plugin {
       const files = below(out).filter((file) => !EXCLUDED.test(file));
       const hash = createHash("sha256");
       for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
-      const names = (later: boolean) =>
-        files
-          .filter((file) => LATER.test(file) === later)
-          .map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
       const version = hash.digest("hex").slice(0, 16);
-      const values = { FILES: names(false), ON_DEMAND: names(true), VERSION: version };
-      const known = Object.entries(values).map(
-        ([name, value]) => `${name}=${JSON.stringify(value)}`,
-      );
-      const script = join(out, "sw.js");
-      writeFileSync(script, `const ${known};\n${readFileSync(script, "utf8")}`);
+      const script = readFileSync(join(out, "sw.js"), "utf8");
+      const worker = (own: string[]) => {
+        const names = (later: boolean) =>
+          own
+            .filter((file) => LATER.test(file) === later)
+            .map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
+        const values = { FILES: names(false), ON_DEMAND: names(true), VERSION: version };
+        const known = Object.entries(values).map(
+          ([name, value]) => `${name}=${JSON.stringify(value)}`,
+        );
+        return `const ${known};\n${script}`;
+      };
+      writeFileSync(join(out, "sw.js"), worker(files));
 
       const copy = join(out, COPY);
       rmSync(copy, { recursive: true, force: true });
       mkdirSync(copy);
-      for (const file of [...files.filter((file) => !NOT_COPIED.test(file)), "sw.js"])
-        cpSync(join(out, file), join(copy, file), { recursive: true });
+      const copies = files.filter((file) => !NOT_COPIED.test(file));
+      for (const file of copies) cpSync(join(out, file), join(copy, file), { recursive: true });
+      writeFileSync(join(copy, "sw.js"), worker(copies));
       const page = readFileSync(join(out, "index.html"), "utf8");
       const isolated = page
         .replace("<html ", "<html data-isolate ")
