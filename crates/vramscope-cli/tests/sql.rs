@@ -26,6 +26,16 @@ fn queries_are_listed_and_printed() {
 }
 
 #[test]
+fn the_tables_are_described() {
+    let tables = vramscope(&["sql", "--tables"], &[]);
+    let tables = String::from_utf8(tables.stdout).expect("UTF-8");
+    assert!(tables.starts_with("### `ranks`\n"), "{tables}");
+    for row in ["### `annotations`\n", "| `stack_id` | text or null |  | Call stack"] {
+        assert!(tables.contains(row), "{row}");
+    }
+}
+
+#[test]
 fn what_is_missing_is_told() {
     let folder = folder("sql/missing");
     let none = vramscope(&["sql", "peaks", folder.to_str().expect("UTF-8")], &[]);

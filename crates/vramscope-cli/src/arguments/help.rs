@@ -20,7 +20,7 @@ const COMMANDS: [(&str, &str); 15] = [
     ("ranks", "PATH..             ranks and iterations side by side, outliers, drift"),
     ("diff", "A B                 two snapshots or runs; A --from WHEN --to WHEN"),
     ("info", "PATH..              how each file was recorded"),
-    ("explain", "MESSAGE          an out-of-memory message alone, or a name in an answer"),
+    ("explain", "MESSAGE          an out-of-memory message, or a name in an answer"),
     ("show", "ID PATH             a finding, a block, a call stack or a search"),
     ("export", "PATH.. --as KIND  html, parquet, index, perfetto, speedscope, csv"),
     ("serve", "PATH..             the page with these files, in a browser"),
