@@ -210,7 +210,7 @@ pub(crate) struct Diagnose {
 #[derive(Args)]
 pub(crate) struct Explain {
     /// The message, or the text around it (default, and with `-`: standard input, such as a log).
-    /// Or the name of a finding, a blind spot, a warning or a change: growth, lost_free, batch:0.5
+    /// Or the name of a finding, a blind spot, a warning or a change, such as growth or batch:0.5
     #[arg(value_name = "MESSAGE|NAME")]
     pub(crate) message: Vec<String>,
     /// List the names that have an explanation
