@@ -69,11 +69,11 @@ def size(folder: Path, suffix: str) -> int:
 
 
 def queries(dataset: Path) -> dict[str, Cost]:
-    """Each query of docs/fleet.md, in a process of its own."""
-    document = (ROOT / "docs/fleet.md").read_text()
+    """Each query of `vramscope sql`, in a process of its own."""
+    text = (ROOT / "crates/vramscope-dataset/src/queries.sql").read_text()
     macros = (ROOT / "python/vramscope/vramscope.sql").read_text()
     costs = {}
-    for name, query in re.findall(r"```sql\n-- ([\w-]+)\n(.*?)```", document, re.DOTALL):
+    for name, query in re.findall(r"^-- ([\w-]+): [^\n]+\n(.*?;)$", text, re.DOTALL | re.MULTILINE):
         program = (
             "import duckdb, sys\n"
             "at = duckdb.connect()\n"

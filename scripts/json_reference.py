@@ -1,26 +1,15 @@
-"""Writes docs/json.md, the reference of the program's JSON, from `vramscope schema COMMAND`.
-
-`cargo xtask docs` calls it with a built program. With `--check` it writes nothing, and fails if the
-document is not current: `python/tests/test_document_blocks.py` checks this in the gate.
-"""
+"""The reference of the program's JSON in Markdown, from `vramscope schema COMMAND`."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import pathlib
 import re
 import subprocess
-import sys
 import textwrap
 from typing import Any
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[1] / "docs/json.md"
-
 HEAD = """\
 # The program's JSON
-
-<!-- Generated from the schemas. Do not edit: run `cargo xtask docs`. -->
 
 Every command answers in JSON with `--format json`: one object, with the name and version of its
 form in `schema`. `vramscope schema COMMAND` prints the form as a JSON Schema, from which this page
@@ -34,7 +23,7 @@ is generated.
 - Within a version, fields may be added. No field is removed or changes its meaning.
 - A field marked `?` may be absent. `or null`: its value may be null.
 
-[cli.md](cli.md) has the commands, [numbers.md](numbers.md) the meaning of the numbers.
+[The numbers](numbers.md) have their meaning.
 """
 
 
@@ -211,22 +200,7 @@ def paragraph(text: str) -> list[str]:
     return [*textwrap.wrap(in_line(text), 100, break_long_words=False, break_on_hyphens=False), ""]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", help="the built program `vramscope`")
-    parser.add_argument("--check", action="store_true", help="fail if the document is not current")
-    options = parser.parse_args()
-    names = commands(options.program)
-    schemas = {name: json.loads(ask(options.program, "schema", name)) for name in names}
-    text = Reference(schemas).text()
-    if not options.check:
-        DOCUMENT.write_text(text, encoding="utf-8")
-        return 0
-    if DOCUMENT.read_text(encoding="utf-8") == text:
-        return 0
-    print("docs/json.md is not current: run `cargo xtask docs`", file=sys.stderr)
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def reference(program: str) -> str:
+    """The reference of all answers of a program."""
+    schemas = {name: json.loads(ask(program, "schema", name)) for name in commands(program)}
+    return Reference(schemas).text()

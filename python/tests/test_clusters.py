@@ -1,4 +1,4 @@
-"""The lines of ``docs/clusters.md`` run on one machine.
+"""The lines of ``docs/fleets.md`` run on one machine.
 
 The script for Slurm runs with a stand-in for ``srun``, and with ``stand_in/torch.py`` where
 ``VRAMSCOPE_TORCH`` names no Python with PyTorch. The lines for torchrun need PyTorch. ``VRAMSCOPE``
@@ -22,7 +22,8 @@ TORCH = os.environ.get("VRAMSCOPE_TORCH")
 PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
 HERE = pathlib.Path(__file__).parent
 PACKAGE = HERE.parent
-DOCUMENT = PACKAGE.parent / "docs/clusters.md"
+#: The part of the document about recording. The part after it needs a dataset.
+DOCUMENT = (PACKAGE.parent / "docs/fleets.md").read_text().partition("\n## Tables\n")[0]
 BLOCK = re.compile(
     r"(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```", re.S
 )
@@ -80,7 +81,7 @@ while True:
 
 def blocks(kind: str) -> list[str]:
     """The blocks of a kind that are run."""
-    found = [block for block in BLOCK.finditer(DOCUMENT.read_text()) if block["kind"] == kind]
+    found = [block for block in BLOCK.finditer(DOCUMENT) if block["kind"] == kind]
     return [block["text"] for block in found if block["reason"] is None]
 
 
@@ -142,11 +143,10 @@ def of_ranks(dump: str) -> list[str]:
 
 
 def test_each_block_says_whether_it_was_run() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for block in BLOCK.finditer(text):
+    for block in BLOCK.finditer(DOCUMENT):
         if block["kind"] == "text":
             continue
-        above = text[: block.start()].rstrip().rpartition("\n\n")[2]
+        above = DOCUMENT[: block.start()].rstrip().rpartition("\n\n")[2]
         says = re.search(r"\b(Not run|Run here|A test runs)\b", above)
         assert says is not None, above
         assert (block["reason"] is None) or says[0] == "Not run", above

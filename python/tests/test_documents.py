@@ -1,4 +1,4 @@
-"""The blocks of code in ``docs/recording.md`` run, or a comment above them says why not.
+"""The blocks of code in ``docs/record.md`` run, or a comment above them says why not.
 
 Needs a PyTorch with the trainers: ``VRAMSCOPE_TORCH`` names its Python.
 """
@@ -18,7 +18,7 @@ needs_torch = pytest.mark.skipif(PYTHON is None, reason="VRAMSCOPE_TORCH names n
 
 PACKAGE = pathlib.Path(__file__).parent.parent
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-DOCUMENT = PACKAGE.parent / "docs/recording.md"
+DOCUMENT = PACKAGE.parent / "docs/record.md"
 BLOCK = re.compile(
     r"(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)```", re.S
 )
@@ -33,7 +33,7 @@ def test_every_block_is_of_a_kind_that_is_run_or_is_output() -> None:
     kinds = {block["kind"] for block in BLOCK.finditer(DOCUMENT.read_text())}
     assert kinds == {"python", "sh", "text"}
     reasons = [block["reason"] for block in BLOCK.finditer(DOCUMENT.read_text())]
-    assert sum(reason is not None for reason in reasons) == 3
+    assert sum(reason is not None for reason in reasons) == 2
 
 
 def run(command: list[str], folder: pathlib.Path, text: str = "") -> str:
@@ -69,7 +69,7 @@ def is_of(block: str) -> str:
 @pytest.mark.parametrize("kind", ["pytorch", "lightning", "transformers"])
 def test_blocks_of_python_run(kind: str, tmp_path: pathlib.Path) -> None:
     of_kind = [block for block in blocks("python") if is_of(block) == kind]
-    assert len(of_kind) >= 2
+    assert len(of_kind) >= 1
     output = run([PYTHON, str(PROGRAMS / "document.py")], tmp_path, json.dumps(of_kind))
     written = [int(line) for line in output.splitlines() if line.isdecimal()]
     assert len(written) == len(of_kind)

@@ -11,7 +11,6 @@ import importlib.resources
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +24,6 @@ import pytest
 import vramscope
 
 ROOT = pathlib.Path(__file__).parents[2]
-DOCUMENT = ROOT / "docs" / "fleet.md"
 OOM = ROOT / "test_data" / "recorded" / "oom_expandable.pickle.gz"
 FLEET = pathlib.Path(os.environ.get("VRAMSCOPE_FLEET", "."))
 
@@ -132,11 +130,6 @@ def test_every_query_has_a_test() -> None:
     names = [name.replace("_", "-") for name in globals() if name.startswith("test_")]
     assert len(QUERIES) >= 20
     assert [name for name in QUERIES if f"test-query-{name}" not in names] == []
-    blocks = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    queries = [block for block in blocks if block.startswith("-- ")]
-    assert queries == [f"-- {name}\n{query}" for name, query in QUERIES.items()]
-    others = [block for block in blocks if not block.startswith("-- ")]
-    assert all(set(re.findall(r"^\w+", block, re.MULTILINE)) == {"SET"} for block in others)
 
 
 def test_query_contents(ask, truth) -> None:

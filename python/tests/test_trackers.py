@@ -1,4 +1,4 @@
-"""The lines of docs/sharing.md log to W&B, MLflow and TensorBoard what PyTorch measured.
+"""The lines of docs/python.md log to W&B, MLflow and TensorBoard what PyTorch measured.
 
 The trackers are large, so `cargo xtask test --long=trackers` installs them beside the wheel and
 runs this. Nothing leaves the machine: W&B is offline, and MLflow writes to a folder.
@@ -19,7 +19,8 @@ for package in ("wandb", "mlflow", "tensorboard"):
     pytest.importorskip(package)
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "docs/sharing.md"
+PAGE = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+DOCUMENT = PAGE.partition("## Experiment trackers")[2]
 RECORDED = ROOT / "test_data/recorded"
 RECORDING = "t26/oom_observer.pickle.gz"
 #: The recording under the name that the document gives it.
@@ -35,7 +36,7 @@ mlflow.set_tracking_uri(pathlib.Path("mlruns").absolute().as_uri())
 mlflow.start_run()
 run = wandb.init(project="memory", mode="offline", dir=".")
 for block in json.load(sys.stdin):
-    exec(compile(block, "a block of docs/sharing.md", "exec"))
+    exec(compile(block, "a block of docs/python.md", "exec"))
 summary = {name: run.summary[name] for name in ("memory/peak_bytes", "memory/reserved_bytes")}
 run.finish()
 told = {"summary": summary, "mlflow": mlflow.active_run().info.run_id}
@@ -82,7 +83,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Logged:
         "MLFLOW_ALLOW_FILE_STORE": "true",
         "WANDB_SILENT": "true",
     }
-    blocks = BLOCK.findall(DOCUMENT.read_text(encoding="utf-8"))
+    blocks = BLOCK.findall(DOCUMENT)
     process = subprocess.run(
         [os.environ["VRAMSCOPE_TORCH"], "-c", PROGRAM],
         cwd=folder,
@@ -105,7 +106,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Logged:
 
 
 def test_the_document_names_each_tracker() -> None:
-    blocks = "".join(BLOCK.findall(DOCUMENT.read_text(encoding="utf-8")))
+    blocks = "".join(BLOCK.findall(DOCUMENT))
     for line in ("wandb.log(", "mlflow.log_text(", "mlflow.log_metrics(", "writer.add_text("):
         assert line in blocks
 

@@ -1,4 +1,4 @@
-"""Datasets: the ranks of a job as Parquet tables (docs/fleet.md)."""
+"""Datasets: the ranks of a job as Parquet tables (docs/fleets.md)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Each file is a task of its own, on a worker that has this package. Places are th
 
     vramscope.ray.findings("s3://bucket/runs/42").to_pandas()
 
-docs/fleet.md describes the dataset.
+docs/fleets.md describes the dataset.
 
 ``pyarrow.dataset.write_dataset`` in each task cannot replace the writes below. A file becomes a
 part of eleven tables, and a reader must see a part whole or not at all. ``write_dataset`` writes

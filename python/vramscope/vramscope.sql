@@ -1,5 +1,5 @@
 -- Views and macros over a dataset that `vramscope export --as parquet` wrote, for DuckDB.
--- docs/fleet.md has queries, which `vramscope sql` runs, and describes the tables.
+-- `vramscope sql` has queries; docs/fleets.md describes the tables.
 --
 --     cd DATASET && duckdb -init vramscope.sql
 --

@@ -1,4 +1,4 @@
-"""Files beside recordings that tell what holds blocks (docs/sidecar.md).
+"""Files beside recordings that tell what holds blocks (SIDECAR.md).
 
 The recordings are older than the field, so the references are those of the programs' text: a call
 site is held by the variable that the program puts its tensors into. Addresses and sizes are those

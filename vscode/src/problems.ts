@@ -23,7 +23,7 @@ export interface RecordedLine {
 /** What the problem's entry says. */
 export interface Problem {
   severity: Severity;
-  /** The kind of the finding, as docs/json.md names it. */
+  /** The kind of the finding, as `vramscope schema diagnose` names it. */
   kind: string;
   message: string;
   /** The recorded line, with its text if that is known; null without one. */

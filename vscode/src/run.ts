@@ -27,7 +27,7 @@ interface Found {
   searched: boolean;
 }
 
-/** The name of the file beside a snapshot (docs/sidecar.md). */
+/** The name of the file beside a snapshot (SIDECAR.md). */
 export const besideOf = (path: string): string =>
   path.replace(/(\.(pickle|pkl|pt))?(\.gz)?$/i, "") + BESIDE;
 

@@ -12,7 +12,7 @@ const EXCLUDED = /^(open|isolated)\/|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
 /** Files that are cached at their first use: recordings, which are large, and their pages. */
 const LATER = /^(sample|gallery|threads)\/|^assets\/gallery-/;
 /** Files of this folder only. */
-const NOT_COPIED = /^(sample|gallery)\/|^assets\/gallery-/;
+const NOT_COPIED = /^(sample|gallery|docs)\/|^assets\/(gallery|docs)-/;
 
 function below(folder: string, prefix = ""): string[] {
   return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) =>
@@ -32,23 +32,27 @@ export function offline(): Plugin {
       const files = below(out).filter((file) => !EXCLUDED.test(file));
       const hash = createHash("sha256");
       for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
-      const names = (later: boolean) =>
-        files
-          .filter((file) => LATER.test(file) === later)
-          .map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
       const version = hash.digest("hex").slice(0, 16);
-      const values = { FILES: names(false), ON_DEMAND: names(true), VERSION: version };
-      const known = Object.entries(values).map(
-        ([name, value]) => `${name}=${JSON.stringify(value)}`,
-      );
-      const script = join(out, "sw.js");
-      writeFileSync(script, `const ${known};\n${readFileSync(script, "utf8")}`);
+      const script = readFileSync(join(out, "sw.js"), "utf8");
+      const worker = (own: string[]) => {
+        const names = (later: boolean) =>
+          own
+            .filter((file) => LATER.test(file) === later)
+            .map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
+        const values = { FILES: names(false), ON_DEMAND: names(true), VERSION: version };
+        const known = Object.entries(values).map(
+          ([name, value]) => `${name}=${JSON.stringify(value)}`,
+        );
+        return `const ${known};\n${script}`;
+      };
+      writeFileSync(join(out, "sw.js"), worker(files));
 
       const copy = join(out, COPY);
       rmSync(copy, { recursive: true, force: true });
       mkdirSync(copy);
-      for (const file of [...files.filter((file) => !NOT_COPIED.test(file)), "sw.js"])
-        cpSync(join(out, file), join(copy, file), { recursive: true });
+      const copies = files.filter((file) => !NOT_COPIED.test(file));
+      for (const file of copies) cpSync(join(out, file), join(copy, file), { recursive: true });
+      writeFileSync(join(copy, "sw.js"), worker(copies));
       const page = readFileSync(join(out, "index.html"), "utf8");
       const isolated = page
         .replace("<html ", "<html data-isolate ")
@@ -56,6 +60,11 @@ export function offline(): Plugin {
       if (isolated === page)
         throw new Error("index.html has no <html> tag or sample address to replace");
       writeFileSync(join(copy, "index.html"), isolated);
+      const record = readFileSync(join(out, "record/index.html"), "utf8");
+      writeFileSync(
+        join(copy, "record/index.html"),
+        record.replaceAll('href="../docs/', 'href="../../docs/'),
+      );
     },
   };
 }

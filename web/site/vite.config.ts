@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vite";
+import { documentPages, documents } from "./docs.ts";
 import { gallery, galleryPages } from "./gallery.ts";
 import { offline } from "./offline.ts";
 import { report } from "./report.ts";
@@ -57,6 +58,7 @@ export default defineConfig(({ command }) => {
           open: "open/index.html",
           record: "record/index.html",
           ...galleryPages,
+          ...documentPages,
           sw: "src/sw.ts",
         },
         // The service worker must have the same name in every version.
@@ -65,7 +67,7 @@ export default defineConfig(({ command }) => {
         },
       },
     },
-    plugins: [inline(), notices(), report(), gallery(), offline()],
+    plugins: [inline(), notices(), report(), gallery(), documents(), offline()],
     // The viewer's package is served without bundling, so that its worker and wasm keep their URLs.
     optimizeDeps: {
       exclude: ["vramscope-viewer"],

@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Peak(Peak),
     /// Show the steps: the peak of each phase, what stays, and how fast it grows
     Steps(Steps),
-    /// Explain an out-of-memory message alone: what its figures show, and what they leave open
+    /// Explain an out-of-memory message alone, or a name in an answer
     Explain(Explain),
     /// Predict what other settings, another device or a changed program would reserve
     WhatIf(WhatIf),
@@ -211,9 +211,13 @@ pub(crate) struct Diagnose {
 /// Out-of-memory messages, and how to write what they mean.
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// The message, or the text around it (default, and with `-`: standard input, such as a log)
-    #[arg(value_name = "MESSAGE")]
+    /// The message, or the text around it (default, and with `-`: standard input, such as a log).
+    /// Or the name of a finding, a blind spot, a warning or a change, such as growth or batch:0.5
+    #[arg(value_name = "MESSAGE|NAME")]
     pub(crate) message: Vec<String>,
+    /// List the names that have an explanation
+    #[arg(long, conflicts_with_all = ["message", "format"])]
+    pub(crate) list: bool,
     /// Output format: text for humans, JSON for scripts, Markdown for issues
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub(crate) format: DiffFormat,
@@ -303,7 +307,7 @@ pub(crate) struct WhatIf {
     #[arg(long, value_name = "SIZE")]
     pub(crate) pytorch_memory: Option<String>,
     /// Changes of the program, with commas between them: batch:0.5, checkpoint:all, optimizer:8bit.
-    /// docs/what-if.md lists them
+    /// `vramscope explain NAME` describes one
     #[arg(long, value_name = "RECIPE[,RECIPE]")]
     pub(crate) apply: Option<String>,
     /// Find the cheapest changes that make the run fit a device: 40GiB, or a name such as

@@ -1,8 +1,8 @@
 //! The program `vramscope`: reports on PyTorch memory snapshots, for the terminal and for scripts.
 //!
 //! Every command reads files through vramscope-report, takes a value from one of its reports, and
-//! prints it as text or JSON (docs/json.md). This crate computes no numbers. It is a library, since
-//! the Python package has the program within its module.
+//! prints it as text or JSON (`vramscope schema`). This crate computes no numbers. It is a library,
+//! since the Python package has the program within its module.
 
 #![expect(clippy::print_stderr, reason = "the program reports failures on standard error")]
 

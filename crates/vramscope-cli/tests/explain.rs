@@ -1,5 +1,7 @@
 //! `vramscope explain`: its texts, and where it reads its message.
 
+use crate::common::vramscope;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
@@ -43,6 +45,34 @@ fn a_message_has_a_json() {
 #[test]
 fn a_message_has_a_markdown() {
     assert_golden!("explain__markdown", run(&[MESSAGE, "--format", "markdown"], ""));
+}
+
+#[test]
+fn a_name_in_an_answer_is_explained() {
+    let text = run(&["growth"], "");
+    assert!(text.starts_with("Growth\n\nA memory leak: live bytes grow"), "{text}");
+    let markdown = run(&["lost_free", "--format", "markdown"], "");
+    assert!(markdown.starts_with("# Lost free (`lost_free`)\n\nAn allocation on"), "{markdown}");
+    // A recipe has the text of its change.
+    assert_eq!(run(&["batch:0.5"], ""), run(&["batch:K"], ""));
+    let json: Value = serde_json::from_str(&run(&["few_steps", "--format", "json"], ""))
+        .expect("JSON of one object");
+    assert_eq!((&json["kind"], &json["name"]), (&json!("blind_spot"), &json!("few_steps")));
+    let schema: Value =
+        serde_json::from_slice(&vramscope(&["schema", "explain"], &[]).stdout).expect("a schema");
+    assert!(jsonschema::is_valid(&schema, &json));
+}
+
+#[test]
+fn names_are_listed_and_each_has_a_text() {
+    let list = run(&["--list"], "");
+    let names: Vec<&str> = list.lines().filter_map(|line| line[12..].split("  ").next()).collect();
+    assert!(names.len() > 80, "{list}");
+    for name in ["oom", "ring_overrun", "carving", "checkpoint:all"] {
+        assert!(names.contains(&name), "{name}: {list}");
+    }
+    let text = run(&["checkpoint:all"], "");
+    assert!(text.contains("The measured error of the active peak is 5 %."), "{text}");
 }
 
 #[test]

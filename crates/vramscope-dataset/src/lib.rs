@@ -3,7 +3,7 @@
 //! A dataset is a folder with a folder for each table of [`schema`], partitioned by run and
 //! iteration. [`Plan`] tells which files it lacks and groups them into parts; a [`PartWriter`]
 //! writes one. Files are added one by one, so memory does not depend on their number, and parts are
-//! independent, so threads and processes can write several at a time. docs/fleet.md describes the
+//! independent, so threads and processes can write several at a time. docs/fleets.md describes the
 //! tables. The numbers are those of the report crate.
 
 mod bounds;

@@ -1,4 +1,4 @@
-//! The named queries about a dataset: of `vramscope sql` and of docs/fleet.md.
+//! The named queries about a dataset: of `vramscope sql`.
 
 use crate::sql::SQL;
 use std::fmt::Write as _;
@@ -13,11 +13,11 @@ pub struct Query {
     pub name: &'static str,
     /// The question that it answers.
     pub question: &'static str,
-    /// One statement, with its semicolon and the end of its line.
+    /// One statement, with its semicolon, below comments that say how to read the answer.
     pub sql: &'static str,
 }
 
-/// All queries in the order of the document.
+/// All queries in their order.
 pub fn queries() -> Vec<Query> {
     let query = |part: &'static str| {
         let (first, sql) = part.split_once('\n')?;

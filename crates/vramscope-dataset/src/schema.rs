@@ -155,7 +155,7 @@ impl TableSchema {
     }
 }
 
-/// The tables in Markdown, for docs/fleet.md. A test compares them.
+/// The tables in Markdown, for the reference of the site.
 pub fn markdown() -> String {
     let mut out = String::new();
     for (at, table) in TABLES.iter().enumerate() {

@@ -3,7 +3,7 @@
 use crate::pieces;
 use vramscope_snapshot::{LoadError, Reader, dump};
 
-/// Memory that a file of any size may take, and per byte, as `docs/format.md` promises.
+/// Memory that a file of any size may take, and per byte, as FORMAT.md promises.
 const FREE_MEMORY: u64 = 64 << 20;
 const MEMORY_PER_BYTE: u64 = 64;
 /// Bytes of a file that gzip may make of one.

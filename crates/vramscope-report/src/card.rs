@@ -2,7 +2,7 @@
 //! kilobytes.
 //!
 //! A card outlives the tables of its file. Lines of an index, rows of a dataset and messages from a
-//! file's worker to the coordinator carry it in one form, as JSON (docs/fleet.md). So a run of
+//! file's worker to the coordinator carry it in one form, as JSON (docs/fleets.md). So a run of
 //! 10,000 ranks is shown and compared without any of its snapshots.
 
 mod make;

@@ -1,7 +1,7 @@
 //! Dry runs: recordings of programs that ran without a GPU.
 //!
 //! The file beside a snapshot says that it is of a dry run, and what was made up in it
-//! (docs/sidecar.md).
+//! (SIDECAR.md).
 
 use crate::card::Card;
 use crate::findings::FindingRecord;

@@ -1,4 +1,4 @@
-//! The index of a run: a card of each device of each file, as lines of JSON (docs/fleet.md).
+//! The index of a run: a card of each device of each file, as lines of JSON (docs/fleets.md).
 //!
 //! Call sites and call stacks are named by the first card that has them.
 

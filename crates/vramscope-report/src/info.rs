@@ -237,7 +237,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
 
 /// Whether the ring buffer (`max_entries`) has overwritten events; `None` if not recorded.
 ///
-/// The setting `trace_alloc_overflowed` is proposed for PyTorch (docs/recording.md).
+/// The setting `trace_alloc_overflowed` is proposed for PyTorch (docs/record.md).
 pub fn has_overflowed(settings: &[(String, String)]) -> Option<bool> {
     let (_, value) = settings.iter().find(|(key, _)| key.ends_with("trace_alloc_overflowed"))?;
     value.parse().ok()

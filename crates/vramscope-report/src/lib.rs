@@ -1,5 +1,5 @@
-//! Reports about a snapshot: values with documented JSON forms (docs/json.md), labels, finding
-//! texts and exports.
+//! Reports about a snapshot: values with documented JSON forms (`vramscope schema`), labels,
+//! finding texts and exports.
 //!
 //! The command line prints these reports, and the page shows the same values. A report is a
 //! function from a [`Target`], one device of a [`LoadedFile`], to a serializable value. This crate
@@ -55,6 +55,7 @@ pub mod lines;
 mod loaded_file;
 pub mod markdown;
 pub mod matrix;
+pub mod meaning;
 pub mod modules;
 pub mod moments;
 mod notes;

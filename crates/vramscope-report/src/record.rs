@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use vramscope_trace::slicing::Budget;
 
-/// A record of the program's JSON. docs/json.md has the fields.
+/// A record of the program's JSON. `vramscope schema` has the fields.
 ///
 /// It is a tree of plain values, so that the page passes the program's numbers on, without texts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 //! The file beside a snapshot, which `vramscope.record` writes: what a snapshot lacks
-//! (docs/sidecar.md).
+//! (SIDECAR.md).
 //!
 //! Any program may have written it, so it is only data. A field of another kind than expected is
 //! left out, and the others are used: a warning about the snapshot says so.

@@ -1,6 +1,6 @@
 //! What follows the lists of findings and changes elsewhere: `cargo xtask docs` writes it.
 
-use vramscope_inference::{CHANGES, Change, FindingKind, Recipe};
+use vramscope_inference::{FindingKind, Recipe};
 use vramscope_report::what_if::USUAL;
 
 /// Compares a file with what `written` makes of it, or writes that.
@@ -15,40 +15,11 @@ fn hold(path: &str, written: impl Fn(&str) -> String) {
     }
 }
 
-fn change(change: &Change) -> String {
-    let error = match change.error_percent {
-        _ if !change.is_predicted() => String::new(),
-        Some(error) => format!("{error} %"),
-        None => "not measured".to_owned(),
-    };
-    format!("| `{}` | {} | {error} |\n", change.form, change.does)
-}
-
-fn is_on(change: &Change) -> String {
-    let [on, off] = change.on;
-    format!("| `{}` | {on} | {off} |\n", change.listed())
-}
-
 /// The text with `table` between two marks.
 fn with(text: &str, begin: &str, table: &str, end: &str) -> String {
     let (before, rest) = text.split_once(begin).expect("the mark");
     let (_, after) = rest.split_once(end).expect("the end of the table");
     format!("{before}{begin}{table}{end}{after}")
-}
-
-#[test]
-fn tables_of_changes_are_current() {
-    let table = |text: &str, name: &str, head: &str, rows: String| {
-        let begin = format!("<!-- {name}: written by `cargo xtask docs` -->\n");
-        with(text, &begin, &format!("\n{head}{rows}\n"), "<!-- end -->\n")
-    };
-    hold("docs/what-if.md", |text| {
-        let rows = CHANGES.iter().map(|of| change(of)).collect();
-        let head = "| change | what it does to the list | error |\n|---|---|---|\n";
-        let text = table(text, "changes", head, rows);
-        let rows = CHANGES.iter().filter(|of| !of.on[0].is_empty()).map(|of| is_on(of)).collect();
-        table(&text, "is it on", "| name | on | off |\n|---|---|---|\n", rows)
-    });
 }
 
 #[test]

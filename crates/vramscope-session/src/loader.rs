@@ -54,7 +54,7 @@ impl Loader {
         self
     }
 
-    /// Takes the file beside the snapshot (docs/sidecar.md), or the reason why it cannot be read.
+    /// Takes the file beside the snapshot (SIDECAR.md), or the reason why it cannot be read.
     pub fn set_sidecar(&mut self, json: Result<Vec<u8>, String>) {
         self.sidecar = Some(json);
     }

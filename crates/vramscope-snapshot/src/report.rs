@@ -101,6 +101,130 @@ impl WarningKind {
         }
     }
 
+    /// All kinds.
+    pub const ALL: &[Self] = &[
+        Self::TrailingBytes,
+        Self::OpaqueObject,
+        Self::HugeInteger,
+        Self::StrayItems,
+        Self::NotANumber,
+        Self::StrayItem,
+        Self::NotAFrame,
+        Self::UnknownAction,
+        Self::UnknownState,
+        Self::TooManyStreams,
+        Self::TooManyPools,
+        Self::SegmentSum,
+        Self::SegmentsOverlap,
+        Self::SizesTooLarge,
+        Self::PartSegments,
+        Self::Part,
+        Self::LostFree,
+        Self::LostAlloc,
+        Self::FreeSize,
+        Self::EndsRequested,
+        Self::ReservedBelowZero,
+        Self::SegmentLost,
+        Self::SegmentOverlap,
+        Self::Carving,
+        Self::CarvingEnd,
+        Self::HostRequests,
+    ];
+
+    /// The defect, and its effect on what is read.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::TrailingBytes => {
+                "Bytes after the end of the pickle. Pages of `trace_plot` always have one to \
+                 three. Effect: ignored."
+            }
+            Self::OpaqueObject => {
+                "An object of a class, a set, a call. Effect: not resolved; its place holds \
+                 nothing."
+            }
+            Self::HugeInteger => "A whole number of more than 128 bits. Effect: dropped.",
+            Self::StrayItems => {
+                "Items added to a value that is neither list nor dict. Effect: dropped."
+            }
+            Self::NotANumber => {
+                "A size or address that is not a number, a negative size, a block at the last \
+                 address, or blocks without addresses that two segments share. Effect: 0, or the \
+                 address in the first segment."
+            }
+            Self::StrayItem => {
+                "A list of events, blocks, segments, annotations or former uses holds something \
+                 else. Effect: an event without a meaning; skipped in the other lists."
+            }
+            Self::NotAFrame => {
+                "A stack holds something else, or is something else. Effect: skipped; a stack that \
+                 does not begin with a frame is left out."
+            }
+            Self::UnknownAction => {
+                "An action that PyTorch does not define. Effect: the event is listed only."
+            }
+            Self::UnknownState => "A block state that no release has. Effect: inactive.",
+            Self::TooManyStreams => {
+                "More than 65,534 streams. Effect: further ones count as the default stream."
+            }
+            Self::TooManyPools => {
+                "More than 65,534 memory pools. Effect: further ones are unknown."
+            }
+            Self::SegmentSum => {
+                "Blocks that do not add up to their segment's `total_size`. Effect: kept as \
+                 written."
+            }
+            Self::SegmentsOverlap => "Two segments on the same addresses. Effect: kept as written.",
+            Self::SizesTooLarge => {
+                "Sizes that add up to more than 2^62 bytes. Effect: the largest count as less."
+            }
+            Self::PartSegments => {
+                "Final segments that follow the traces, where only a range of events was read. \
+                 Effect: some blocks in the range may begin too early."
+            }
+            Self::Part => {
+                "Only a range of the events was read (`--window`, or a part chosen on the page). \
+                 Effect: event numbers count the kept events; block sizes are estimates."
+            }
+            Self::LostFree => {
+                "An allocation on an address that is live. Effect: the old block ends there."
+            }
+            Self::LostAlloc => {
+                "A second completion of an address, or a live final block whose address was \
+                 completed. Effect: the block counts from right after that completion."
+            }
+            Self::FreeSize => {
+                "A free of another size than its allocation. Effect: the allocation's size counts."
+            }
+            Self::EndsRequested => {
+                "Requested bytes after the last event are not those of the final blocks. Effect: \
+                 reported, with the difference."
+            }
+            Self::ReservedBelowZero => {
+                "The trace reserves more than the final segments explain. Effect: `reserved_bytes` \
+                 is too low."
+            }
+            Self::SegmentLost => {
+                "A segment that was reserved and never appears again, or was released and never \
+                 existed. Effect: used as far as known."
+            }
+            Self::SegmentOverlap => {
+                "Memory that is reserved twice, or released and still present. Effect: the newer \
+                 one counts."
+            }
+            Self::Carving => {
+                "A block that does not fit the free memory at its address, or has another size \
+                 than the rules give. Effect: the final size, or the rounded request."
+            }
+            Self::CarvingEnd => {
+                "The replay does not end with the final blocks. Effect: block sizes are estimates."
+            }
+            Self::HostRequests => {
+                "Pinned host memory: a block whose size is a power of two, and whose request is \
+                 not in the file. Effect: counts with its size."
+            }
+        }
+    }
+
     /// Whether reading dropped or changed a value, so that no number of the file is exact.
     pub fn changes_values(self) -> bool {
         matches!(

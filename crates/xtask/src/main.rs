@@ -69,7 +69,7 @@ enum Task {
     Examples,
     /// Generate the TypeScript types of the worker protocol
     Types,
-    /// Write docs/json.md from the schemas of the program, and the outputs that documents show
+    /// Write the outputs that documents show, and the reference that the site makes pages of
     Docs,
     /// Write synthetic recordings of any size
     Gen(generate::Options),

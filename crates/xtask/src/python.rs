@@ -3,7 +3,7 @@
 //! Tests that record real programs need a PyTorch, which `VRAMSCOPE_TORCH` names (see
 //! `python/tests/test_recorder.py`). Without one they are skipped, and pytest says how many.
 
-use crate::{cmd, files, generate, install, repo::Repo, wasm};
+use crate::{cmd, files, generate, install, repo::Repo, site, wasm};
 use anyhow::{Context, Result, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,8 +86,8 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")).env("VRAMSCOPE_FLEET", fleet))
 }
 
-/// Writes docs/json.md from the schemas of the program, the tables of changes, the manual page, and
-/// what commands print into the documents. Without the variable, tests check that they are current.
+/// Writes the lists that follow the findings, the manual page, the reference of the site, and what
+/// commands print into the documents. Without the variable, tests check that they are current.
 pub(crate) fn docs(repo: &Repo) -> Result<()> {
     let tools = tools(repo, "python")?;
     let tables = ["vramscope-report", "--test", "all", "lists::"];
@@ -96,10 +96,7 @@ pub(crate) fn docs(repo: &Repo) -> Result<()> {
         let args = [&["test", "--quiet", "--package"], test].concat();
         cmd::run(cmd::cargo(&args, &repo.root).env("UPDATE_DOCUMENTS", "1"))?;
     }
-    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
-    let program = repo.target.join("debug/vramscope");
-    let script = ["scripts/json_reference.py"];
-    cmd::run(cmd::command("python3", &script, &repo.root).arg(&program))?;
+    let program = site::reference(repo)?;
     let args = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "-k", "print"];
     let mut outputs = cmd::command("python3", &args, &repo.path("python"));
     outputs.arg("tests/test_document_blocks.py").env("UPDATE_DOCUMENTS", "1");
@@ -107,7 +104,7 @@ pub(crate) fn docs(repo: &Repo) -> Result<()> {
     cmd::run(outputs.env("VRAMSCOPE", program))
 }
 
-/// Converts 256 ranks on Ray, and asks the queries of docs/fleet.md about 1,024 ranks.
+/// Converts 256 ranks on Ray, and asks the queries of docs/fleets.md about 1,024 ranks.
 pub(crate) fn fleet(repo: &Repo) -> Result<()> {
     println!("\n==> long: fleets of 256 ranks on Ray and 1,024 in DuckDB");
     wheel(repo)?;
@@ -260,7 +257,7 @@ pub(crate) fn with_jupyter(repo: &Repo) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Runs the lines of docs/sharing.md with the experiment trackers that it names, beside the wheel.
+/// Runs the lines of docs/python.md with the experiment trackers that it names, beside the wheel.
 /// [`long`] has installed PyTorch.
 pub(crate) fn trackers(repo: &Repo) -> Result<()> {
     println!("\n==> long: reports in experiment trackers");

@@ -12,6 +12,7 @@ type Tree = BTreeMap<String, Vec<u8>>;
 
 const FINDING: &str = "crates/vramscope-inference/src/claims/findings/large_block.rs";
 const FINDINGS: &str = "crates/vramscope-inference/src/claims/findings/mod.rs";
+const PAGE: &str = "crates/vramscope-inference/src/claims/findings/pages/large_block.md";
 const CHANGE: &str = "crates/vramscope-inference/src/claims/changes/optimizer_lean.rs";
 const CHANGES: &str = "crates/vramscope-inference/src/claims/changes/mod.rs";
 const TWINS: &str = "test_data/recipes/manifest.json";
@@ -69,14 +70,15 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     cmd::run(cargo(&report).args(["lists::"]).env("UPDATE_DOCUMENTS", "1"))?;
     cmd::run(&mut cargo(&["build", "--quiet", "--package", "vramscope-cli"]))?;
     let program = root.join("target/debug/vramscope");
-    let script = ["scripts/json_reference.py"];
-    cmd::run(cmd::command("python3", &script, &root).arg(&program))?;
+    let script = ["-B", "scripts/reference.py"];
+    cmd::run(cmd::command("python3", &script, &root).arg(&program).arg(root.join("reference")))?;
     check(&root, &program)
 }
 
 /// Adds the two rooms, their rows and the twin.
 fn add(tree: &mut Tree) -> Result<()> {
     tree.insert(FINDING.to_owned(), include_bytes!("rooms/large_block.rs").to_vec());
+    tree.insert(PAGE.to_owned(), b"One block makes half of the peak.\n".to_vec());
     tree.insert(CHANGE.to_owned(), include_bytes!("rooms/optimizer_lean.rs").to_vec());
     for (name, before, row) in ROWS {
         let bytes = tree.get_mut(name).with_context(|| format!("{name} is missing"))?;
@@ -111,9 +113,10 @@ fn check(root: &Path, program: &Path) -> Result<()> {
     let [fires, changed] = RECORDINGS;
     let lean = ["what-if", changed, "--apply", "optimizer:lean", "--format", "json"];
     let seen = [
-        ("docs/json.md", read("docs/json.md")?, "| `large_block` | One block that makes half"),
+        ("findings.md", read("reference/findings.md")?, "**Large block.** One block makes half"),
+        ("json.md", read("reference/json.md")?, "| `large_block` | One block that makes half"),
         ("names.py", read("python/vramscope/reader/names.py")?, "\"large_block\","),
-        ("docs/what-if.md", read("docs/what-if.md")?, "| `optimizer:lean` | no states of the"),
+        ("changes.md", read("reference/changes.md")?, "## `optimizer:lean`"),
         ("the schema", ask(&["schema", "diagnose"])?, "\"large_block\""),
         (
             "diagnose",
@@ -127,6 +130,6 @@ fn check(root: &Path, program: &Path) -> Result<()> {
             bail!("{what} has no `{expected}`");
         }
     }
-    println!("a finding of two files and a change of three have answers, schemas and documents");
+    println!("a finding and a change of three files each have answers, schemas and documents");
     Ok(())
 }

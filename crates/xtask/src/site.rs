@@ -3,6 +3,7 @@
 use crate::wasm::{self, Mode};
 use crate::{cmd, repo::Repo, threads};
 use anyhow::Result;
+use std::path::PathBuf;
 
 /// Which modules the site gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,6 +16,16 @@ pub(crate) enum Site {
     Fast,
 }
 
+/// Writes what the program tells of itself into `web/site/reference`: commands, JSON, findings.
+/// Returns the program, which is built for it.
+pub(crate) fn reference(repo: &Repo) -> Result<PathBuf> {
+    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
+    let program = repo.target.join(format!("debug/vramscope{}", std::env::consts::EXE_SUFFIX));
+    let mut script = cmd::command("python3", &["-B", "scripts/reference.py"], &repo.root);
+    cmd::run(script.arg(&program).arg(repo.path("web/site/reference")))?;
+    Ok(program)
+}
+
 /// Builds wasm, TypeScript and the site with Vite, into `web/site/dist`. The fast build leaves an
 /// older build with threads as it is.
 pub(crate) fn build(repo: &Repo, site: Site) -> Result<()> {
@@ -24,6 +35,7 @@ pub(crate) fn build(repo: &Repo, site: Site) -> Result<()> {
         Site::Plain => threads::remove(repo)?,
         Site::Fast => {}
     }
+    reference(repo)?;
     cmd::run(&mut cmd::command("npm", &["run", "--silent", "build", "-w", "site"], &repo.web()))
 }
 

@@ -29,6 +29,10 @@ pub(crate) const PROGRAM_BUDGET: usize = 16_000_000;
 /// Bytes of the gallery: pages and recordings as they are.
 const GALLERY_BUDGET: u64 = 1_500_000;
 const GALLERY: &str = "gallery";
+/// Bytes, gzipped, of the documents and the index of their search, which the page keeps for offline
+/// use: half are the reference of JSON and its words.
+const DOCS_BUDGET: usize = 500_000;
+const DOCS: &str = "docs";
 
 /// The folder of the build with threads, which replaces the worker's module for a large file.
 const THREADS: &str = "threads";
@@ -75,12 +79,21 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     println!("{other:>10}  views, the view's module, other pages");
     println!("{threads:>10}  build with threads");
     println!("{report:>10}  a report without snapshots, of {REPORT_BUDGET} (not gzipped)");
+    let docs = docs(&dist)?;
+    println!("{docs:>10}  the documents with their search, of {DOCS_BUDGET}");
     let gallery = gallery(&dist)?;
     println!("{gallery:>10}  the gallery, of {GALLERY_BUDGET} (not gzipped)");
     ensure!(gallery > 0 && gallery <= GALLERY_BUDGET, "the gallery is absent or over its budget");
+    within("documents", docs, DOCS_BUDGET)?;
     within("report", report, REPORT_BUDGET)?;
     within("landing page", landing, LANDING_BUDGET)?;
     within("worker module", worker, WORKER_BUDGET)
+}
+
+/// Bytes of the documents, each file gzipped.
+fn docs(dist: &Path) -> Result<usize> {
+    let files = files::below(&dist.join(DOCS))?;
+    files.iter().map(|path| gzip_len(&std::fs::read(path)?)).sum()
 }
 
 /// Bytes of the gallery with its recordings.

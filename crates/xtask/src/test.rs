@@ -553,7 +553,7 @@ mod tests {
         let quick = |changed| names(&Selection::Quick, changed);
         assert_eq!(quick(None), ["fmt", "tidy", "deny", "clippy", "test", "unit"]);
         assert_eq!(quick(Some(&["web/viewer/src/run.ts"])), ["tidy", "unit"]);
-        assert_eq!(quick(Some(&["docs/cli.md"])), ["tidy", "test"]);
+        assert_eq!(quick(Some(&["docs/ask.md"])), ["tidy", "test"]);
         let rust = ["fmt", "tidy", "deny", "clippy", "test"];
         assert_eq!(quick(Some(&["README.md", "crates/vramscope-pickle/src/memo.rs"])), rust);
     }

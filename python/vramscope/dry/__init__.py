@@ -1,4 +1,4 @@
-"""Dry runs: a program with PyTorch and its allocator, without a GPU. See ``docs/dry-run.md``."""
+"""Dry runs: a program with PyTorch and its allocator, without a GPU. See ``docs/predict.md``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What reports say, as dataclasses. Names end with their unit: ``_bytes``, ``_us`` (microseconds).
 
-Events count from 0 in the device's trace; -1 is the state before the first. ``docs/numbers.md`` of
+Events count from 0 in the device's trace; -1 is the state before the first. ``NUMBERS.md`` of
 the project defines the numbers.
 """
 

@@ -1,6 +1,6 @@
 """The calls of PyTorch that record memory, for the releases that have them.
 
-They begin with an underscore: they are internals, and change. ``docs/recording.md`` has their
+They begin with an underscore: they are internals, and change. ``docs/record.md`` has their
 signatures by release.
 """
 
@@ -29,7 +29,7 @@ MIN_ENTRIES, MAX_ENTRIES = 100_000, 5_000_000
 def history_length(free_bytes: int | None, processes: int) -> int:
     """How many events to keep: more than a few steps need, in little of the host's memory.
 
-    A multiple of 1000. So a full history can be told from a late start: see ``docs/recording.md``.
+    A multiple of 1000. So a full history can be told from a late start: see ``docs/record.md``.
     """
     if free_bytes is None:
         return 1_000_000

@@ -1,6 +1,6 @@
 """The file beside a snapshot: what the snapshot lacks.
 
-Its fields are those of ``docs/sidecar.md``. The program and the page read it with the snapshot.
+Its fields are those of ``SIDECAR.md``. The program and the page read it with the snapshot.
 """
 
 from __future__ import annotations

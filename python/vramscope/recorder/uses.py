@@ -2,7 +2,7 @@
 
 A snapshot shows when memory is allocated and freed, not when it is used. For one step a
 ``TorchDispatchMode`` notes of each operation when it begins and ends, and which storages it reads
-and writes. The program joins this with the snapshot: see ``docs/sidecar.md``.
+and writes. The program joins this with the snapshot: see ``SIDECAR.md``.
 
 The mode calls each operation with its own arguments and returns its result. It keeps no tensor,
 reads addresses only, and runs no code of the program.

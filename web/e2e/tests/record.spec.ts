@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { expect, test } from "../lib/test.js";
 
-const DOC = readFileSync(
-  fileURLToPath(new URL("../../../docs/recording.md", import.meta.url)),
-  "utf8",
-);
+const read = (name: string) =>
+  readFileSync(fileURLToPath(new URL(`../../../${name}`, import.meta.url)), "utf8");
+const DOC = read("docs/record.md");
+const FORMAT = read("crates/vramscope-snapshot/FORMAT.md");
 
 test("the record page is linked both ways, fits a phone, and has no serious barrier", async ({
   viewer,
@@ -34,7 +34,7 @@ test("the record page is linked both ways, fits a phone, and has no serious barr
   });
 });
 
-test("the record page has code and table of docs/recording.md, and reaches no server", async ({
+test("the record page has code and table of the documents, and reaches no server", async ({
   page,
   context,
 }) => {
@@ -46,10 +46,7 @@ test("the record page has code and table of docs/recording.md, and reaches no se
     expect(shown.length).toBe(3);
     for (const code of shown) expect(fences).toContain(code);
 
-    const known =
-      DOC.split("## What is recorded by which release")[1]?.matchAll(
-        /^\| (\d[\d.]+) \| (.*) \|$/gm,
-      ) ?? [];
+    const known = FORMAT.split("## By release")[1]?.matchAll(/^\| (\d[\d.]+) \| (.*) \|$/gm) ?? [];
     const releases = new Map(
       [...known].map(([, release, text]) => [release, text?.replaceAll("`", "")]),
     );

@@ -185,12 +185,14 @@ test("without a path the server offers the empty page", async ({ page }) => {
   expect(served.line).toContain("the page only");
   await page.goto(served.address);
   await expect(page.getByTestId("open-sample")).toBeVisible();
-  // The gallery is on the site alone.
+  // Gallery and documents are on the site alone.
   await expect(page.getByRole("link", { name: "how to record" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Gallery" })).toHaveCount(0);
-  expect((await page.request.get(`${served.address}gallery/`)).status()).toBe(404);
+  for (const folder of ["gallery/", "docs/"])
+    expect((await page.request.get(served.address + folder)).status()).toBe(404);
   // The record page is served under its folder.
   await page.goto(`${served.address}record/`);
   await expect(page.getByRole("button", { name: "Copy" })).toHaveCount(3);
+  await expect(page.getByRole("link", { name: "Documents" })).toHaveCount(0);
   await served.stop();
 });

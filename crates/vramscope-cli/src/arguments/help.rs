@@ -20,7 +20,7 @@ const COMMANDS: [(&str, &str); 15] = [
     ("ranks", "PATH..             ranks and iterations side by side, outliers, drift"),
     ("diff", "A B                 two snapshots or runs; A --from WHEN --to WHEN"),
     ("info", "PATH..              how each file was recorded"),
-    ("explain", "MESSAGE          an out-of-memory message alone"),
+    ("explain", "MESSAGE          an out-of-memory message, or a name in an answer"),
     ("show", "ID PATH             a finding, a block, a call stack or a search"),
     ("export", "PATH.. --as KIND  html, parquet, index, perfetto, speedscope, csv"),
     ("serve", "PATH..             the page with these files, in a browser"),
@@ -52,7 +52,8 @@ Numbers
 
 Output
   Text is for humans. It fits the terminal (COLUMNS, or 100 columns where there is none). Use
-  --format json in scripts; docs/json.md has the schemas. Progress and errors go to standard error.
+  --format json in scripts; `vramscope schema` has its form. Progress and errors go to standard
+  error.
 
 Exit code
   0   done

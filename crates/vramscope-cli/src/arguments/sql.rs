@@ -20,6 +20,9 @@ pub(crate) struct Sql {
     /// in a store of objects (default: print the query)
     #[arg(value_name = "DATASET")]
     pub(crate) dataset: Option<String>,
+    /// Describe the tables of a dataset and their columns, in Markdown
+    #[arg(long, conflicts_with_all = ["name", "set", "format"])]
+    pub(crate) tables: bool,
     /// Variable of the query: `stages=4`, or `before=a1b2c3` and `after=d4e5f6`. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) set: Vec<(String, String)>,

@@ -181,7 +181,7 @@ pub(crate) enum ExportAs {
     Pickle,
     /// One HTML file to pass on: verdict, findings, curve, and the viewer with the snapshots
     Html,
-    /// Folder of Parquet tables of all files and ranks (docs/fleet.md)
+    /// Folder of Parquet tables of all files and ranks (docs/fleets.md)
     Parquet,
     /// One small file with a card of every rank, for the page, `diagnose` and `ranks`
     Index,

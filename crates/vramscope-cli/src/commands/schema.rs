@@ -17,6 +17,7 @@ use vramscope_report::explain::Explained;
 use vramscope_report::flame::Flame;
 use vramscope_report::holders::HoldersReport;
 use vramscope_report::info::Info;
+use vramscope_report::meaning::Meaning;
 use vramscope_report::modules::ModulesReport;
 use vramscope_report::one_gpu::OneGpu;
 use vramscope_report::peak::Peak;
@@ -64,7 +65,8 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Diagnose => of::<Diagnosed>(),
         // With --one-gpu, the processes on one clock.
         Answer::Ranks => of::<OneOf<Ranks, OneGpu>>(),
-        Answer::Explain => of::<Explained>(),
+        // Of a name, what it means.
+        Answer::Explain => of::<OneOf<Explained, Meaning>>(),
         // With several files, the answers for each.
         Answer::WhatIf => of::<OneOf<WhatIfReport, RunReport>>(),
         // With --from and --to, what changed between two moments.

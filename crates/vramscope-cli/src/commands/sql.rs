@@ -1,4 +1,4 @@
-//! `vramscope sql`: the queries of docs/fleet.md, which DuckDB answers.
+//! `vramscope sql`: the named queries about a dataset, which DuckDB answers.
 
 mod duckdb;
 
@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::path::Path;
+use vramscope_dataset::schema::markdown;
 use vramscope_dataset::{Cards, Query, queries};
 
 /// Columns of words of at most this width are never cut.
@@ -29,12 +30,16 @@ pub(crate) struct Answer {
     rows: Vec<Map<String, Value>>,
 }
 
-/// Lists the queries, prints one, or asks DuckDB about a dataset.
+/// Lists the queries or the tables, prints a query, or asks DuckDB about a dataset.
 ///
 /// # Errors
 /// The query does not exist, the dataset cannot be read, there is no DuckDB, it fails, or the
 /// output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.tables {
+        write!(io::stdout(), "{}", markdown())?;
+        return Ok(());
+    }
     let all = queries();
     let Some(name) = &arguments.name else {
         let mut out = anstream::stdout().lock();

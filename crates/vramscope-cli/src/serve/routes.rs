@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// The attribute of the page that names the gallery, which the program does not have.
 const GALLERY: &str = " gallery=\"./gallery/\"";
+/// The link of a page to the documents, which the program does not have.
+const DOCUMENTS: &str = "<a class=\"button\" href=\"../docs/\">Documents</a>";
 /// The attributes of the page that name its sample and its examples, and their replacement, which
 /// names the served run.
 const SAMPLE: &str = "sample=\"./sample/index.json\" example=\"./sample/oom.json\"";
@@ -239,6 +241,10 @@ async fn asset(Path(path): Path<String>) -> Response {
     let Some(Asset { bytes, content_type }) = page::get(&path) else {
         return StatusCode::NOT_FOUND.into_response();
     };
+    if path.starts_with("record/") {
+        let html = String::from_utf8_lossy(&bytes).replacen(DOCUMENTS, "", 1);
+        return axum::response::Html(html).into_response();
+    }
     ([(header::CONTENT_TYPE, content_type)], bytes).into_response()
 }
 

@@ -6,10 +6,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Starts of paths that the program does without. It sends the headers that `isolated` works
-/// around, and needs no service worker. The licenses lie beside it. The gallery is on the site
-/// alone.
-const LEFT_OUT: [&str; 6] =
-    ["isolated/", "open/", "gallery/", "assets/gallery-", "sw.js", "THIRD_PARTY.txt"];
+/// around, and needs no service worker. The licenses lie beside it. Gallery and documents are on
+/// the site alone.
+const LEFT_OUT: [&str; 8] = [
+    "isolated/",
+    "open/",
+    "gallery/",
+    "assets/gallery-",
+    "docs/",
+    "assets/docs-",
+    "sw.js",
+    "THIRD_PARTY.txt",
+];
 
 /// The built site.
 pub(crate) fn site() -> PathBuf {

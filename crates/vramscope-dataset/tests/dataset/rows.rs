@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use vramscope_dataset::schema::{TABLES, VERSION, VERSION_KEY, markdown};
+use vramscope_dataset::schema::{TABLES, VERSION, VERSION_KEY};
 use vramscope_inference::Category;
 use vramscope_report::blocks::{BlockSort, blocks};
 use vramscope_report::diagnose::{Listing, diagnose, with_levers};
@@ -347,12 +347,4 @@ fn files_state_units_and_the_version_of_the_tables() {
             assert!(!description.is_empty() && !description.contains('\n'));
         }
     }
-}
-
-#[test]
-fn the_document_has_the_tables() {
-    let path = test_data().join("../docs/fleet.md");
-    let document = std::fs::read_to_string(path).expect("docs/fleet.md");
-    let tables = markdown();
-    assert!(document.contains(&tables), "docs/fleet.md lacks the tables as they are:\n{tables}");
 }

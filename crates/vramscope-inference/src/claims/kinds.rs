@@ -48,6 +48,18 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $label,)* }
             }
 
+            /// When a finding of the kind is made, what it does not see, and what helps: Markdown.
+            pub fn page(self) -> &'static str {
+                match self {
+                    $(Self::$kind => include_str!(concat!(
+                        env!("CARGO_MANIFEST_DIR"),
+                        "/src/claims/findings/pages/",
+                        $name,
+                        ".md"
+                    )),)*
+                }
+            }
+
             /// The subject of findings of the kind.
             pub fn about(self) -> About {
                 match self { $(Self::$kind => About::$about,)* }

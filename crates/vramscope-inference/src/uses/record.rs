@@ -1,4 +1,4 @@
-//! What operations read and write, as the file beside a snapshot has it (docs/sidecar.md).
+//! What operations read and write, as the file beside a snapshot has it (SIDECAR.md).
 
 use serde::{Deserialize, Serialize};
 

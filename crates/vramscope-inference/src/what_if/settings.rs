@@ -50,7 +50,7 @@ pub fn recorded_settings(snapshot: &Snapshot, device: &Device) -> Settings {
 }
 
 /// The releases that may have written a file, as far as its keys tell: the newest, and the oldest
-/// if the allocator differed between them. docs/recording.md lists which release writes which key.
+/// if the allocator differed between them. docs/record.md lists which release writes which key.
 pub(super) fn releases(snapshot: &Snapshot, device: &Device) -> Vec<Release> {
     let has = |name: &str| snapshot.settings.iter().any(|(key, _)| key == name);
     let text = recorded_text(snapshot);

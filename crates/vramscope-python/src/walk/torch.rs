@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// The kind of a reference and its name: docs/sidecar.md.
+/// The kind of a reference and its name: SIDECAR.md.
 pub(super) type Label<'torch> = (&'static str, Option<&'torch str>);
 
 /// An object that holds a block.

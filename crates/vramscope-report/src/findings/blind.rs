@@ -26,7 +26,7 @@ impl From<BlindSpot> for BlindSpotRecord {
     }
 }
 
-/// The reason of a snapshot that the recorder writes when memory runs out (docs/sidecar.md).
+/// The reason of a snapshot that the recorder writes when memory runs out (SIDECAR.md).
 const OUT_OF_MEMORY: &str = "oom";
 
 /// What could not be looked for on a device, as the snapshot and the file beside it show.

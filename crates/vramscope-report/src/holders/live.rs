@@ -41,7 +41,7 @@ pub struct LiveBlock {
     pub holder: Holder,
 }
 
-/// What holds blocks, by what the walk of this process found (docs/sidecar.md) and the size of each
+/// What holds blocks, by what the walk of this process found (SIDECAR.md) and the size of each
 /// block by its device and address.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What holds blocks: the references that the file beside a snapshot names (docs/sidecar.md), in
+//! What holds blocks: the references that the file beside a snapshot names (SIDECAR.md), in
 //! words.
 //!
 //! The file describes the end of the recording. Of blocks that are freed by then it has at most a

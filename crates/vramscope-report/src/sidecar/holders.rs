@@ -1,5 +1,5 @@
 //! The field `holders` of the file beside a snapshot: which references hold the large blocks that
-//! are live at the end (docs/sidecar.md).
+//! are live at the end (SIDECAR.md).
 //!
 //! Any program may have written it: lists are limited while they are read, and all indices are
 //! checked once, so that readers may follow them.
@@ -120,7 +120,7 @@ pub struct Link {
 /// The kind of a reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "docs/sidecar.md has the kinds in tables")]
+#[expect(missing_docs, reason = "SIDECAR.md has the kinds in tables")]
 pub enum By {
     Local,
     Global,

@@ -1,7 +1,7 @@
 """Who holds the large live blocks: chains of references, and what dropping one frees.
 
 The walk itself is native: ``vramscope._vramscope.walk``. What is here says where it begins
-(:mod:`.roots`) and how references are called (:mod:`.links`). ``docs/sidecar.md`` describes the
+(:mod:`.roots`) and how references are called (:mod:`.links`). ``SIDECAR.md`` describes the
 result. No code of the program runs, and nothing is allocated on a device.
 """
 

@@ -20,7 +20,7 @@ export interface Source {
   path: string;
   bytes: number;
   from: Bytes;
-  /** The file that `vramscope.record` writes beside the snapshot (docs/sidecar.md). */
+  /** The file that `vramscope.record` writes beside the snapshot (SIDECAR.md). */
   beside?: Bytes;
   /** Dimensions of the model that the user gives: a `config.json`, or a list of widths. */
   dims?: string;

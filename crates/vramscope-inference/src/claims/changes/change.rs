@@ -88,7 +88,7 @@ type Detector = fn(Run<'_>) -> Option<(Enabled, Proof)>;
 pub struct Change {
     /// The form of its recipe. `K` is a factor, `N` a number of parts, `FILE:LINE` a line.
     pub form: &'static str,
-    /// Its edit of the list of blocks in words, for docs/what-if.md.
+    /// Its edit of the list of blocks in words, as `vramscope explain` prints it.
     pub does: &'static str,
     /// The error of the active peak that was measured over programs that were really changed: 95 of
     /// 100 are within it, in percent. `None` where too few were measured.
@@ -118,7 +118,7 @@ pub struct Change {
     pub(super) is_on: Option<Detector>,
     /// The name under which a run has it, if that is not the form.
     pub(super) listed_as: &'static str,
-    /// When a run counts as one that has it and has it not, for docs/what-if.md.
+    /// When a run counts as one that has it and has it not, as `vramscope explain` prints it.
     pub on: [&'static str; 2],
     /// The proof that a run has it, or has it not, without capital and point.
     pub(super) proof: fn(Enabled, &ProofWords) -> String,

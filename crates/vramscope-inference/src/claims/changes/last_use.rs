@@ -23,9 +23,8 @@ struct Anchor {
 
 pub(super) static LAST_USE: Change = Change {
     form: "last_use:FILE:LINE",
-    does: "what the line makes dies at its last use, which a \
-           [traced step](recording.md#what-is-never-read-again) shows. In other steps it dies \
-           before the allocation that follows the last use in the traced one",
+    does: "what the line makes dies at its last use, which a traced step shows. In other steps it \
+           dies before the allocation that follows the last use in the traced one",
     error_percent: Some(3.0),
     group: Group::Line,
     apply: |lives, _, value, cx| last_use(lives, value.site(), cx),

@@ -229,6 +229,57 @@ async fn categories(cx: Evidence<'_>, budget: &mut Budget) -> Option<BlindSpot> 
 }
 
 impl BlindSpot {
+    /// One of each kind, with no numbers.
+    pub const ALL: [Self; 12] = [
+        Self::RefusedEarly,
+        Self::NoHistory { is_npu: false },
+        Self::StateOnly,
+        Self::RingOverrun(Overrun::Recorded),
+        Self::LateStart,
+        Self::FewSteps { whole: 0, needed: 0 },
+        Self::FewGrowths { seen: 0, needed: 0, bytes: 0 },
+        Self::NoBackward,
+        Self::NoStacks,
+        Self::NoFreeStacks,
+        Self::NoClock { is_npu: false },
+        Self::NoCategories { percent: 0 },
+    ];
+
+    /// When a recording has it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::NoHistory { .. } => "The file has no events.",
+            Self::StateOnly => "The file has one event (`enabled=\"state\"`).",
+            Self::RingOverrun(_) => {
+                "Memory was in use before the first event, and events were overwritten: a named \
+                 range ends before the first event, the file says so (`trace_alloc_overflowed`), \
+                 blocks from before the window have a call stack, which only a recording gives, \
+                 or, probably, the number of events is a multiple of 1,000. Record with a larger \
+                 `max_entries`."
+            }
+            Self::LateStart => {
+                "Memory was in use before the first event, without a sign of overwritten events."
+            }
+            Self::RefusedEarly => {
+                "The file beside the snapshot says that memory ran out, and no device has an event \
+                 of it: PyTorch records none where it refuses a request early \
+                 (`throw_on_cudamalloc_oom`). The error message has the size of the request."
+            }
+            Self::FewSteps { .. } => "Fewer than five whole training steps: growth needs five.",
+            Self::FewGrowths { .. } => {
+                "Memory grew at even distances three times, as at evaluations: growth needs four."
+            }
+            Self::NoBackward => {
+                "No backward pass, and fewer than five requests: growth cannot be told from a \
+                 cache."
+            }
+            Self::NoStacks => "No allocation has a call stack.",
+            Self::NoFreeStacks => "No free has a call stack of its own (`context=\"alloc\"`).",
+            Self::NoClock { .. } => "Events have no times.",
+            Self::NoCategories { .. } => "90 % or more of the peak are of unknown category.",
+        }
+    }
+
     /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
