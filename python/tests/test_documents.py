@@ -33,7 +33,7 @@ def test_every_block_is_of_a_kind_that_is_run_or_is_output() -> None:
     kinds = {block["kind"] for block in BLOCK.finditer(DOCUMENT.read_text())}
     assert kinds == {"python", "sh", "text"}
     reasons = [block["reason"] for block in BLOCK.finditer(DOCUMENT.read_text())]
-    assert sum(reason is not None for reason in reasons) == 2
+    assert sum(reason is not None for reason in reasons) == 3
 
 
 def run(command: list[str], folder: pathlib.Path, text: str = "") -> str:

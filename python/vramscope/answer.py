@@ -18,8 +18,8 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The answer as the program prints it with ``--format json``, each time a new dict.
 
-        Its keys are those of ``docs/json.md``; attributes of this object have their units in their
-        names instead.
+        Its keys are those of ``vramscope schema``; attributes of this object have their units in
+        their names instead.
 
         >>> s = vramscope.open("rank0.pickle")
         >>> s.steps.to_dict()["schema"]
