@@ -56,7 +56,7 @@ export function offline(): Plugin {
       const page = readFileSync(join(out, "index.html"), "utf8");
       const isolated = page
         .replace("<html ", "<html data-isolate ")
-        .replaceAll(/\.\/(?=(sample|gallery|open)\/)/g, "../");
+        .replaceAll(/\.\/(?=(sample|gallery|docs|open)\/)/g, "../");
       if (isolated === page)
         throw new Error("index.html has no <html> tag or sample address to replace");
       writeFileSync(join(copy, "index.html"), isolated);

@@ -110,6 +110,7 @@ export class VramscopeViewer extends HTMLElement {
       sample,
       guide: this.getAttribute("guide"),
       gallery: this.getAttribute("gallery"),
+      docs: this.getAttribute("docs"),
       links: this.getAttribute("links"),
       embedded: signal(false),
       readonly: signal(false),

@@ -18,8 +18,9 @@ use flate2::write::GzEncoder;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-/// The attribute of the page that names the gallery, which the program does not have.
-const GALLERY: &str = " gallery=\"./gallery/\"";
+/// The attributes of the page that name the gallery and the documents, which the program does not
+/// have.
+const GALLERY: &str = " gallery=\"./gallery/\" docs=\"./docs/\"";
 /// The link of a page to the documents, which the program does not have.
 const DOCUMENTS: &str = "<a class=\"button\" href=\"../docs/\">Documents</a>";
 /// The attributes of the page that name its sample and its examples, and their replacement, which

@@ -23,6 +23,8 @@ export interface Opening {
   guide: string | null;
   /** Address of a page with recorded cases; null without one. */
   gallery: string | null;
+  /** Address of the documents; null without them. */
+  docs: string | null;
   /** Address of a page that may fetch snapshots from other addresses; null without one. */
   links: string | null;
   /** The embedding page has the name, the theme and the ways to open files. */

@@ -24,7 +24,7 @@ torch.cuda.memory._dump_snapshot("rank0.pickle")`,
 type LandingProperties = Uses<"runs" | "address" | "status"> & { opening: Opening };
 
 export function Landing({ runs, address, status, opening }: LandingProperties) {
-  const { example, sample, gallery, guide } = opening;
+  const { example, sample, gallery, docs, guide } = opening;
   const wanted = address.wanted.value;
   // The embedding page opens files.
   if (opening.embedded.value || opening.readonly.value) {
@@ -92,6 +92,7 @@ export function Landing({ runs, address, status, opening }: LandingProperties) {
           </button>
         )}
         {gallery !== null && <a href={gallery}>Gallery of ten cases</a>}
+        {docs !== null && <a href={docs}>Documents</a>}
         <span data-testid="version">vramscope {VERSION}</span>
       </footer>
     </section>
