@@ -31,11 +31,12 @@ pub use claims::changes::{
 };
 pub use claims::findings::{
     Aftermath, Ahead, AlgorithmSearch, BlindSpot, Buckets, CacheTwice, Climb, Context,
-    CostlySetting, Creep, Cycle, DeadAtPeak, Facts, Finding, Gathered, GradientsCall,
+    CostlySetting, Creep, Cycle, DeadAtPeak, Facts, Finding, Frozen, Gathered, GradientsCall,
     GradientsHeld, GraphPools, Grows, Growth, GrowthKind, HeldTooLong, Idle, LargerPass, Loaded,
     NoGrad, OnePiece, OomStory, OutOfReach, Overrun, PeakCause, PendingFrees, Pinned, PinnedCause,
-    PoolGrowth, RankSkew, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite, StrandedPool,
-    Table, Untrained, Verdict, blind_spots, findings, rank_skew, rank_why, rank_words,
+    PoolGrowth, RankSkew, Repeated, ReservedPeak, Returned, SegmentChurn, SkewCause, SkewSite,
+    StrandedPool, Table, Untrained, Verdict, blind_spots, findings, rank_skew, rank_why,
+    rank_words,
 };
 pub use claims::words::{capitalized, category_label, category_noun, place_words};
 pub use claims::{

@@ -1,7 +1,10 @@
 //! The lines of the program that hold most memory at a moment, each beside the same place of the
 //! pass before.
 
+mod source;
 mod untrained;
+
+pub(crate) use source::call_of;
 
 use crate::derived::Derived;
 use crate::frames::row_site;
@@ -80,6 +83,9 @@ pub struct HoldingLine {
     /// Where the line is; `None` without one. The page opens it.
     #[serde(skip)]
     pub place: Option<LinePlace>,
+    /// Whether its memory is what the line's backward makes.
+    #[serde(skip)]
+    pub is_of_backward: bool,
     /// What it held at the same place of the pass before, however much; `None` without such a pass.
     /// The page shows it.
     #[serde(skip)]
@@ -100,20 +106,12 @@ pub struct LinePlace {
 }
 
 impl HoldingLine {
-    /// Whether its memory is what the line's backward makes.
-    pub(crate) fn is_of_backward(&self) -> bool {
-        self.site.starts_with(BACKWARD_OF)
-    }
-
     /// Whether it is a line, and not memory without a call stack.
     pub(crate) fn is_place(&self) -> bool {
         let without = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded];
         self.site != NO_STACK && without.into_iter().all(|why| self.site != no_stack(why))
     }
 }
-
-/// Begins the site of what the backward of a line makes.
-const BACKWARD_OF: &str = "backward of ";
 
 /// A call site, or why there is none.
 type SiteKey = (Option<Frame>, Option<NoStack>);
@@ -320,8 +318,9 @@ fn line(
             Some(LinePlace { is_backward: forward.is_some(), ..place_of(target, frame)? })
         }),
         was,
+        is_of_backward: forward.is_some(),
         site: match forward {
-            Some(frame) => format!("{BACKWARD_OF}{}", line_or_label(target.snapshot(), frame)),
+            Some(frame) => format!("backward of {}", line_or_label(target.snapshot(), frame)),
             None => own.map_or_else(
                 || row_site(target.entry, held.stack, no_stack),
                 |frame| line_or_label(target.snapshot(), frame),
@@ -336,7 +335,7 @@ fn line(
         category,
         does: held.known_part().map(Cow::Borrowed).or_else(|| {
             let is_told = forward.is_none() && percent >= NAMED_PERCENT && is_made;
-            is_told.then(|| does(target, held.stack)).flatten()
+            is_told.then(|| source::does(target, held.stack)).flatten()
         }),
         before_bytes: earlier.map(|_| Bytes(held.before)),
         text: (!text.is_empty()).then(|| text.join(", ")),
@@ -388,120 +387,4 @@ fn called_from(target: Target<'_>, stack: StackId) -> Option<String> {
     };
     let own = snapshot.stack(stack).filter(|_| is_package(site)).find(is_own)?;
     line_of(snapshot, own)
-}
-
-/// What a call stack does: the function of PyTorch that makes another copy of what exists, else
-/// the only call of its kind on the program's line.
-fn does(target: Target<'_>, stack: StackId) -> Option<Cow<'static, str>> {
-    let snapshot = target.snapshot();
-    for frame in snapshot.stack(stack) {
-        let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
-        let is_of = |of: &&Operation| of.functions.iter().any(|part| name.contains(part));
-        if let Some(of) = OPERATIONS.iter().find(is_of).filter(|_| is_python(&file)) {
-            return Some(of.noun.into());
-        }
-        if is_python(&file) && !is_framework_frame(&name, &file) {
-            break;
-        }
-    }
-    let source = own_source(target, stack)?;
-    let mut found =
-        OPERATIONS.iter().filter(|of| of.calls.iter().any(|call| source.contains(call)));
-    match (found.next(), found.next()) {
-        (Some(only), None) => Some(only.noun.into()),
-        _ => called(source).map(Cow::from),
-    }
-}
-
-/// The source line of the program that allocates, not through a module that it calls.
-fn own_source<'a>(target: Target<'a>, stack: StackId) -> Option<&'a str> {
-    let snapshot = target.snapshot();
-    let frames =
-        snapshot.stack(stack).map(|of| (snapshot.text(of.name), snapshot.text(of.file), of));
-    let mut frames = frames.filter(|(_, file, _)| is_python(file));
-    let (name, file, frame) =
-        frames.find(|(name, file, _)| name == MODULE_CALL || !is_framework_frame(name, file))?;
-    target.entry.source(&file, frame.line).filter(|_| name != MODULE_CALL)
-}
-
-/// The function of `torch.nn.Module` that each call of a module runs.
-const MODULE_CALL: &str = "_call_impl";
-
-/// The function of PyTorch by which the program's line allocates: `F.interpolate`.
-pub(crate) fn call_of(target: Target<'_>, stack: StackId) -> Option<String> {
-    own_source(target, stack).and_then(called)
-}
-
-/// The only function of PyTorch that a line of source calls by its module: `F.interpolate`.
-fn called(source: &str) -> Option<String> {
-    let mut all: Vec<&str> = Vec::new();
-    for part in source.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '('))) {
-        // Of `f(torch.cat(` each call.
-        let calls = part.split_inclusive('(').filter_map(|call| call.strip_suffix('('));
-        all.extend(calls.filter(|call| {
-            let name = call.strip_prefix("torch.").or_else(|| call.strip_prefix("F."));
-            let name = name.map(|name| name.strip_prefix("nn.functional.").unwrap_or(name));
-            name.is_some_and(|name| !name.contains('.') && !NO_RESULT.contains(&name))
-        }));
-    }
-    all.sort_unstable();
-    all.dedup();
-    if let [only] = all[..] { Some(only.to_owned()) } else { None }
-}
-
-/// Functions of `torch` that allocate nothing.
-const NO_RESULT: &[&str] =
-    &["no_grad", "inference_mode", "enable_grad", "autocast", "device", "compile", "Generator"];
-
-/// An operation that makes another copy of what exists.
-struct Operation {
-    noun: &'static str,
-    /// Parts of names of functions that do nothing else.
-    functions: &'static [&'static str],
-    /// The operation in a source line.
-    calls: &'static [&'static str],
-}
-
-/// The functions are those of PyTorch's Python code, Accelerate's `convert_to_fp32`, and
-/// bitsandbytes', torchao's and GPTQ's `dequantize`.
-const OPERATIONS: &[Operation] = &[
-    Operation { noun: "dequantized weights", functions: &["dequant"], calls: &["dequantize"] },
-    Operation {
-        noun: "conversion",
-        functions: &["to_fp32", "to_fp16", "to_bf16", "upcast"],
-        calls: &[".float()", ".double()", ".half()", ".bfloat16()", ".to(dtype", ".to(torch."],
-    },
-    Operation {
-        noun: "gathered weights or results",
-        functions: &["all_gather", "unshard"],
-        calls: &["all_gather"],
-    },
-    Operation { noun: "concatenation", functions: &[], calls: &["torch.cat(", "torch.stack("] },
-    Operation { noun: "copy", functions: &["deepcopy"], calls: &[".clone()", "deepcopy("] },
-    Operation {
-        noun: "loaded file",
-        functions: &["load_tensor", "restore_location", "persistent_load"],
-        calls: &["torch.load("],
-    },
-];
-
-#[cfg(test)]
-mod tests {
-    use super::called;
-
-    #[test]
-    fn one_function_of_a_line_is_named() {
-        let named = [
-            ("d = torch.cdist(a, b)", Some("torch.cdist")),
-            ("return F.interpolate(logits, size=images.shape[-2:])", Some("F.interpolate")),
-            ("(torch.cat(a) == torch.cat(b)).sum()", Some("torch.cat")),
-            ("x = torch.nn.functional.gelu(y)", Some("torch.nn.functional.gelu")),
-            ("x = F.relu(torch.mm(a, b))", None),
-            ("with torch.no_grad(): y = model(x)", None),
-            ("self.F.x(1)", None),
-        ];
-        for (source, name) in named {
-            assert_eq!(called(source).as_deref(), name, "{source}");
-        }
-    }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
             Facts::DeadAtPeak(_) => dead = Some(i),
             // A backward pass may still use a graph that lives at the end.
             Facts::NoGrad(facts) if !facts.is_open && facts.kept_by.is_none() => {
-                edits.push((i, Recipe::eval_no_grad()))
+                edits.push((i, Recipe::eval_no_grad()));
             }
             Facts::GradientsHeld(_) => edits.push((i, Recipe::zero_grad_early())),
             Facts::Growth(growth) if growths.len() < MAX_GROWTHS => growths.push((i, growth)),

@@ -239,7 +239,7 @@ impl PeakWords<'_> {
                 .and(category_noun(category, noun)),
         };
         let is_of_part = |line: &&HoldingLine| match part {
-            Some((part, _)) => line.does.as_deref() == Some(part) && !line.is_of_backward(),
+            Some((part, _)) => line.does.as_deref() == Some(part) && !line.is_of_backward,
             None => true,
         };
         match self.lines.iter().filter(is_of_part).find(|line| line.is_place()) {

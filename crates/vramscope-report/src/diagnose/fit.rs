@@ -256,6 +256,7 @@ mod tests {
             before_bytes: Some(Bytes(u64::MAX)),
             text: Some(text.to_owned()),
             place: None,
+            is_of_backward: false,
             was: None,
         };
         vec![line; list.min(MAX_LINES)]

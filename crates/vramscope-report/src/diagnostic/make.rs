@@ -149,7 +149,8 @@ fn said(all: &[FindingEntry], levers: &[Lever], has_details: bool) -> Vec<Diagno
     let mut said: Vec<Diagnostic> =
         told.map(|entry| diagnostic(entry, levers, has_details)).collect();
     // What grows is why the run failed, unless the failure has another reason.
-    let grown = said.iter().find(|one| one.kind == FindingKind::Growth.name() && one.leads);
+    let mut growths = said.iter().filter(|one| one.kind == FindingKind::Growth.name());
+    let grown = growths.clone().find(|one| one.leads).or_else(|| growths.next());
     let cause = grown.map(|one| {
         let holders = one.facts.iter().filter(|fact| fact.label == FactLabel::HeldBy);
         let why = Fact { label: FactLabel::Why, text: lower_first(&one.headline) };

@@ -250,13 +250,16 @@ fn cure(finding: &FindingRecord, now: u64) -> Option<Lever> {
     let first = first.split(": ").next().unwrap_or(first);
     Some(Lever {
         id: finding.id.to_string(),
-        kind: finding.kind.name().to_owned(),
+        kind: CURE.to_owned(),
         text: first.trim_end_matches('.').to_owned(),
         place: place_of(finding),
         cures: Some(finding.id.clone()),
         ..estimated(&finding.path, finding.device, now, saving)
     })
 }
+
+/// The kind of a lever that is the cure of a finding and no change that is replayed.
+const CURE: &str = "cure";
 
 /// The line of a finding.
 fn place_of(finding: &FindingRecord) -> Option<LeverPlace> {

@@ -33,6 +33,9 @@ use vramscope_units::Bytes;
 /// The maximum number of changes that fit in a finding, and of one cost.
 const MAX_FITTING: usize = 6;
 const MAX_OF_COST: usize = 2;
+/// A change after growth is told if the run is full again no sooner than after this part of the
+/// steps that it had, as its divisor.
+const MIN_LASTS: u64 = 4;
 /// The maximum number of changes in a finding that do not help.
 const MAX_SHORT: usize = 2;
 /// A cause that makes less of the peak is not worth a line, in percent.
@@ -133,7 +136,8 @@ pub(crate) async fn of_oom(
         asked.is_complete || !lever.is_short() || words::is_tried(of)
     };
     let all: Vec<(Candidate, Lever)> = singles.into_iter().filter(is_said).chain(sets).collect();
-    let mut chosen = if asked.is_complete { by_cost(all) } else { chosen(all) };
+    let grew = story.grows.map_or(0, |grows| u64::from(grows.steps));
+    let mut chosen = if asked.is_complete { by_cost(all) } else { chosen(all, grew) };
     for (candidate, lever) in &mut chosen {
         trial.measure(candidate, lever, budget).await;
     }
@@ -210,9 +214,13 @@ fn by_cost(mut all: Vec<(Candidate, Lever)>) -> Vec<(Candidate, Lever)> {
 }
 
 /// What fits, what may fit, and what everybody tries and does not help.
-fn chosen(mut all: Vec<(Candidate, Lever)>) -> Vec<(Candidate, Lever)> {
-    // A run that is full again in the next step has gained nothing.
-    all.retain(|(_, lever)| lever.lasts.as_ref().is_none_or(|lasts| lasts.steps > 0));
+///
+/// `grew` are the steps of growth that ended the run, 0 without growth.
+fn chosen(mut all: Vec<(Candidate, Lever)>, grew: u64) -> Vec<(Candidate, Lever)> {
+    // A run that is soon full again has gained nothing.
+    all.retain(|(_, lever)| {
+        lever.lasts.as_ref().is_none_or(|lasts| lasts.steps > grew / MIN_LASTS)
+    });
     // Beside a change that ends growth, one that delays the failure is not worth a line.
     let ends = |(_, lever): &(Candidate, Lever)| lever.fits() && lever.lasts.is_none();
     if all.iter().any(ends) {

@@ -94,6 +94,7 @@ const RULES: [Rule; 3] = [
             Exception { file: "export/table.rs", reason: "texts that a spreadsheet would run" },
             Exception { file: "holders/tree.rs", reason: "holders that the user names" },
             Exception { file: "holders/words.rs", reason: "names of functions in the sidecar" },
+            Exception { file: "lines/source.rs", reason: "source code" },
             Exception { file: "markdown.rs", reason: "text, to escape it" },
             Exception { file: "modules/", reason: "names of functions in the recording" },
             Exception { file: "rank_of.rs", reason: "paths" },

@@ -81,8 +81,8 @@ struct Pass {
 }
 
 /// A gradient that a pass holds.
-pub(super) struct Held {
-    pub(super) block: u32,
+struct Held {
+    block: u32,
     /// The first pass that holds it, and the one after the last.
     passes: Range<usize>,
 }
@@ -146,7 +146,9 @@ pub(super) async fn gradients_held(
     let mut found: Vec<Finding> = Vec::new();
     let sum = |all: &[Held]| -> u64 { all.iter().map(bytes).sum() };
     let is_all = sum(&old).saturating_mul(100) <= sum(&frozen).saturating_mul(MAX_OLD_PERCENT);
-    found.extend(untrained(cx, &frozen, is_all, budget).await.map(Finding::from));
+    let frozen = frozen.iter().map(|held| held.block).collect();
+    let trains = called_at.map(|of| of.0);
+    found.extend(untrained(cx, frozen, is_all, trains, budget).await);
     found.extend(old_gradients(cx, &passes, &old, called_at, budget).await.map(Finding::from));
     found
 }

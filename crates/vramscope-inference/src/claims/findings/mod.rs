@@ -56,7 +56,9 @@ pub use idle::Idle;
 pub use loaded::Loaded;
 pub use no_grad::NoGrad;
 pub use one_piece::OnePiece;
-pub use oom::{Aftermath, Climb, Context, Grows, LargerPass, OomStory, Returned, Verdict};
+pub use oom::{
+    Aftermath, Climb, Context, Grows, LargerPass, OomStory, Repeated, Returned, Verdict,
+};
 pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
 pub use pinned::{Pinned, PinnedCause};
@@ -64,7 +66,7 @@ pub use ranks::{RankSkew, SkewCause, SkewSite, rank_skew, rank_why, rank_words};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use stranded::StrandedPool;
 pub use table::Table;
-pub use untrained::Untrained;
+pub use untrained::{Frozen, Untrained};
 
 /// All kinds of findings: name in JSON, name on the page, what a finding is about, and its facts.
 /// `$then` makes something of the list.
@@ -80,7 +82,8 @@ macro_rules! all_findings {
             Cycle: "cycle", "Reference cycles", Blocks => [Cycle(super::cycle::Cycle)];
             /// Gradients of the last update that stay live through the next forward pass.
             GradientsHeld: "gradients_held", "Gradients held", Blocks => [
-                GradientsHeld(super::gradients::GradientsHeld)
+                GradientsHeld(super::gradients::GradientsHeld),
+                Frozen(super::untrained::Frozen)
             ];
             /// Memory that stays live although its successor is already allocated, or its copy is.
             HeldTooLong: "held_too_long", "Held too long", Blocks => [

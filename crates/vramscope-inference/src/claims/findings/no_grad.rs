@@ -332,12 +332,18 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
         return None;
     }
     let is_kept = kept.saturating_mul(100) >= allocated.saturating_mul(MIN_KEPT_PERCENT);
-    // The first backward pass after the graph is the one that uses it.
-    let phases = cx.categories.phases();
-    let kept_by = kept_by.and_then(|_| {
-        let later = &phases[phases.partition_point(|span| span.begin < last)..];
-        later.iter().find(|span| span.phase == Phase::Backward).copied()
-    });
+    // The first backward pass after the graph is the one that uses it. Without its call, a variable
+    // may hold the results.
+    let kept_by = match kept_by {
+        Some(_) => {
+            let phases = cx.categories.phases();
+            let later = &phases[phases.partition_point(|span| span.begin < last)..];
+            let first = later.iter().find(|span| span.phase == Phase::Backward)?;
+            backward_at(cx, *first)?;
+            Some(*first)
+        }
+        None => None,
+    };
     let end = match kept_by {
         Some(span) => span.end + 1,
         None => block(freed.last()?.block).enters + 1,

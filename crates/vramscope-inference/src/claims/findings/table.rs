@@ -5,13 +5,14 @@ use crate::category::Category;
 use crate::claims::found::{Common, Found, parts};
 use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
+use crate::claims::words::capitalized;
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::passes::Pass;
 use crate::evidence::{Cut, Evidence, Materiality, saving};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use vramscope_snapshot::StackId;
+use vramscope_snapshot::{Frame, StackId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::Bytes;
 
@@ -38,6 +39,10 @@ pub struct Table {
     pub largest: Bytes,
     /// Bytes of the rows that a step reads of it, at most.
     pub read: Bytes,
+    /// The line that looks rows up; `None` if no call stack has it.
+    pub looked_up_at: Option<Frame>,
+    /// Whether an optimizer keeps moments of the tables.
+    pub has_moments: bool,
     /// How much lower the peak of `requested_bytes` is without the dense gradients.
     pub saving: Bytes,
 }
@@ -54,7 +59,8 @@ pub(super) async fn tables(
     // With gradients that are set to zero in place only the first pass makes them.
     let pass = trained.max_by_key(|pass| gradients(cx, pass).len())?;
     let lookups = lookups(cx, marks, pass);
-    let (largest_read, gradients) = (lookups.iter().copied().max()?, gradients(cx, pass));
+    let &(largest_read, stack) = lookups.iter().max()?;
+    let gradients = gradients(cx, pass);
     let (mut parameters, mut states) =
         (FxHashMap::<u64, usize>::default(), FxHashMap::<u64, usize>::default());
     for part in strides(cx.trace.blocks.len()) {
@@ -81,7 +87,7 @@ pub(super) async fn tables(
     counts.retain(|&bytes, &mut of_size| {
         count(&gradients, bytes) == of_size
             && of(&parameters, bytes) == of_size
-            && of(&states, bytes) >= MOMENTS * of_size
+            && (states.is_empty() || of(&states, bytes) >= MOMENTS * of_size)
             && bytes >= largest_read * MIN_TIMES_READ
     });
     let largest = counts.keys().copied().next_back()?;
@@ -115,6 +121,8 @@ pub(super) async fn tables(
         at_peak: Bytes(at_peak),
         largest: Bytes(largest),
         read: Bytes(largest_read),
+        looked_up_at: cx.program_frame(stack).map(|frame| cx.snapshot.frame(frame)),
+        has_moments: !states.is_empty(),
         saving: Bytes(saved),
     };
     let events = live.iter().filter_map(|index| block(index).alloc_event()).map(|e| e.0).collect();
@@ -129,15 +137,15 @@ pub(super) async fn tables(
     )
 }
 
-/// Bytes of the rows that each lookup of a pass reads. A bag of rows has only their sum.
-fn lookups(cx: Evidence<'_>, marks: &Marks, pass: &Pass) -> Vec<u64> {
+/// Bytes of the rows that each lookup of a pass reads, and its call stack. A bag of rows has only their sum.
+fn lookups(cx: Evidence<'_>, marks: &Marks, pass: &Pass) -> Vec<(u64, StackId)> {
     let made = made(cx, pass.begin, pass.end).map(|index| &cx.trace.blocks[index]);
     let is_bag = |stack| {
         let mut frames = cx.snapshot.stack(stack);
         frames.any(|frame| cx.snapshot.text(frame.name).contains("embedding_bag"))
     };
     let looks_up = |stack: StackId| marks.of(stack).has(Mark::EMBEDDING) && !is_bag(stack);
-    made.filter(|block| looks_up(block.stack)).map(|block| block.bytes.0).collect()
+    made.filter(|block| looks_up(block.stack)).map(|block| (block.bytes.0, block.stack)).collect()
 }
 
 /// The gradients that a backward pass makes, by birth, in bytes.
@@ -158,22 +166,28 @@ fn made(cx: Evidence<'_>, begin: f64, end: f64) -> Range<usize> {
 
 impl Claim for Table {
     fn words(&self, scene: &Scene<'_>) -> Words {
-        let Self { tables, at_peak, largest, read, saving } = self;
+        let Self { tables, at_peak, largest, read, saving, .. } = self;
+        let (what, optimizer) = match self.has_moments {
+            true => ("gradients and moments", "SparseAdam"),
+            false => ("gradients", "SGD"),
+        };
         Words {
             title: scene.titled(
-                "Dense gradients and moments of embedding tables",
+                &format!("Dense {what} of embedding tables"),
                 self.spot(scene).as_ref(),
                 *at_peak,
             ),
             text: format!(
-                "Gradients and moments of the embedding tables ({tables}) hold {at_peak} at the \
+                "{} of the embedding tables ({tables}) hold {at_peak} at the \
                  peak: each is as large as its table. A step reads rows of {read} at most; the \
                  largest table has {largest}. With sparse gradients the peak is at least \
-                 {saving} lower."
+                 {saving} lower.",
+                capitalized(what)
             ),
-            action: "Use nn.Embedding(..., sparse=True) with torch.optim.SparseAdam. Or keep on \
-                     the device only the rows that are used."
-                .to_owned(),
+            action: format!(
+                "Use nn.Embedding(..., sparse=True) with torch.optim.{optimizer}. Or keep on the \
+                 device only the rows that are used."
+            ),
         }
     }
 
@@ -185,7 +199,13 @@ impl Claim for Table {
     }
 
     fn spot(&self, scene: &Scene<'_>) -> Option<Spot> {
-        Some(Spot { what: SpotWhat::Text(scene.blocks_text()), ..scene.own_spot()? })
+        let what = SpotWhat::Text(scene.blocks_text());
+        match (scene.own_spot(), self.looked_up_at) {
+            (Some(own), _) => Some(Spot { what, ..own }),
+            (None, frame) => {
+                Some(Spot { frame: frame?, note: "which reads rows".to_owned(), what })
+            }
+        }
     }
 
     fn saving(&self, _scene: &Scene<'_>) -> Option<Bytes> {

@@ -4,9 +4,9 @@
 //! in reverse, so the model is the one whose results die while these gradients are made. If it
 //! runs before the others, it gets data alone, and its results wait for nothing else.
 
-use super::gradients::Held;
+use super::facts::Finding;
 use crate::category::Category;
-use crate::claims::found::{Common, Found, parts};
+use crate::claims::found::{Common, parts};
 use crate::claims::kinds::{Basis, FindingKind};
 use crate::claims::phrase::Sentence;
 use crate::claims::scene::{Claim, Scene, Spot, SpotWhat, Words};
@@ -28,8 +28,8 @@ const MIN_OF_MODEL_PERCENT: u64 = 80;
 /// A model that no optimizer updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untrained {
-    /// The line of the program that runs it; `None` if backward does not show it.
-    pub called_at: Option<Frame>,
+    /// The line of the program that runs it.
+    pub called_at: Frame,
     /// Whether it runs before all models that are trained.
     pub is_first: bool,
     /// Its gradients at the peak of `requested_bytes`.
@@ -46,28 +46,40 @@ struct Call {
     is_first: bool,
 }
 
-/// The finding about a model that no optimizer updates. `frozen` are its gradients; `is_all` if
-/// hardly any others are held, so that no other model is needed to tell them.
+/// Gradients of parameters that no optimizer updates, in a model of which it updates others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frozen {
+    /// The peak is lower by this without them.
+    pub saving: Bytes,
+}
+
+/// The finding about gradients that no optimizer uses, if they matter. `frozen` are their blocks;
+/// `is_all` if hardly any others are held, so that no other model is needed to tell them. `trains`
+/// is the line that calls backward or the optimizer: a model of its own is called beside it.
 pub(super) async fn untrained(
     cx: Evidence<'_>,
-    frozen: &[Held],
+    frozen: FxHashSet<u32>,
     is_all: bool,
+    trains: Option<Frame>,
     budget: &mut Budget,
-) -> Option<Found<Untrained>> {
+) -> Option<Finding> {
     let block = |index: u32| &cx.trace.blocks[index as usize];
-    let bytes: u64 = frozen.iter().map(|held| block(held.block).bytes.0).sum();
+    let bytes: u64 = frozen.iter().map(|&index| block(index).bytes.0).sum();
     if !MATTERS.is_met(bytes, cx.peak()) {
         return None;
     }
     budget.charge(4 * cx.trace.blocks.len() as u64).await;
-    let frozen: FxHashSet<u32> = frozen.iter().map(|held| held.block).collect();
     let whole = |index: &u32| {
         let Block { enters, leaves, bytes, .. } = *block(*index);
         Cut { from: enters, to: leaves, bytes: bytes.0 }
     };
     let mut cuts: Vec<Cut> = frozen.iter().map(whole).collect();
     let mut all: Vec<u32> = frozen.iter().copied().collect();
-    let call = call(cx, &frozen);
+    let is_beside = |call: &Call| {
+        let frame = cx.snapshot.frame(call.frame);
+        trains.is_some_and(|trains| (trains.name, trains.file) == (frame.name, frame.file))
+    };
+    let call = call(cx, &frozen).filter(is_beside);
     if call.is_none() && !is_all {
         return None;
     }
@@ -90,26 +102,29 @@ pub(super) async fn untrained(
         let of = all.iter().filter(|index| frozen.contains(index) == is_gradient);
         Bytes(of.map(|&index| block(index).bytes.0).sum())
     };
-    let facts = Untrained {
-        called_at: call.as_ref().map(|call| cx.snapshot.frame(call.frame)),
-        is_first: call.is_some_and(|call| call.is_first),
-        gradients: sum(true),
-        results: sum(false),
-        saving: Bytes(saving.bytes),
-    };
-    let bytes = facts.gradients.0 + facts.results.0;
+    let (gradients, results) = (sum(true), sum(false));
     let events = all.iter().filter_map(|&index| block(index).alloc_event()).map(|e| e.0).collect();
-    Some(
-        Common {
-            step: cx.step_at(peak.saturating_sub(1)),
-            phase: peak.checked_sub(1).and_then(|event| cx.phase_at(event)),
-            basis: Basis::Estimate,
-            blocks: all.len() as u32,
-            parts: parts(all.iter().map(|&index| (block(index).stack, block(index).bytes.0))),
-            ..cx.found(FindingKind::NoGrad, "untrained", bytes, saving.bytes, events)
-        }
-        .with(facts),
-    )
+    let common = |kind, what| Common {
+        step: cx.step_at(peak.saturating_sub(1)),
+        phase: peak.checked_sub(1).and_then(|event| cx.phase_at(event)),
+        basis: Basis::Estimate,
+        blocks: all.len() as u32,
+        parts: parts(all.iter().map(|&index| (block(index).stack, block(index).bytes.0))),
+        ..cx.found(kind, what, gradients.0 + results.0, saving.bytes, events)
+    };
+    let saving = Bytes(saving.bytes);
+    Some(match call {
+        Some(Call { frame, is_first }) => common(FindingKind::NoGrad, "untrained")
+            .with(Untrained {
+                called_at: cx.snapshot.frame(frame),
+                is_first,
+                gradients,
+                results,
+                saving,
+            })
+            .into(),
+        None => common(FindingKind::GradientsHeld, "frozen").with(Frozen { saving }).into(),
+    })
 }
 
 /// The indices of the blocks that are made between two events.
@@ -195,22 +210,21 @@ impl Claim for Untrained {
             0 => format!("Its gradients hold {gradients}"),
             _ => format!("Its gradients hold {gradients} and its results {results}"),
         };
-        let cure = if *is_first {
-            "Run it under torch.no_grad()"
+        let also = if *is_first {
+            " Or run it under torch.no_grad(): nothing that it gets needs a gradient."
         } else {
-            "Call requires_grad_(False) on its parameters"
+            ""
         };
-        let at = called_at.map(|frame| Sentence::new(" at ").and(scene.frame_noun(frame)));
         Words {
-            title: Sentence::new("Autograd runs through a model that no optimizer updates")
-                .and(at.unwrap_or_default())
+            title: Sentence::new("Autograd runs through a model that no optimizer updates at ")
+                .and(scene.frame_noun(*called_at))
                 .text(": ")
                 .event(scene.bytes().brief(), scene.first_event()),
             text: format!(
                 "{held} at the peak. No update replaces these gradients, and no optimizer state \
                  has their sizes. Without them the peak is {saving} lower."
             ),
-            action: format!("{cure}. zero_grad() of an optimizer that lacks them drops none."),
+            action: format!("Call requires_grad_(False) on its parameters.{also}"),
         }
     }
 
@@ -220,7 +234,36 @@ impl Claim for Untrained {
 
     fn spot(&self, _scene: &Scene<'_>) -> Option<Spot> {
         let what = SpotWhat::Text(String::new());
-        Some(Spot { frame: self.called_at?, note: "which runs it".to_owned(), what })
+        Some(Spot { frame: self.called_at, note: "which runs it".to_owned(), what })
+    }
+
+    fn saving(&self, _scene: &Scene<'_>) -> Option<Bytes> {
+        Some(self.saving)
+    }
+}
+
+impl Claim for Frozen {
+    fn words(&self, scene: &Scene<'_>) -> Words {
+        let (bytes, saving) = (scene.bytes(), self.saving);
+        Words {
+            title: Sentence::new("Gradients of frozen parameters kept through ")
+                .filter("forward", "phase:forward".to_owned())
+                .text(": ")
+                .event(bytes.brief(), scene.first_event()),
+            text: format!(
+                "{bytes} of gradients are live at the peak that no update replaces, and no \
+                 optimizer state has their sizes. Without them the peak is {saving} lower."
+            ),
+            action: "Call requires_grad_(False) on the parameters that are not trained. \
+                     zero_grad() of an optimizer that does not have them cannot drop their \
+                     gradients."
+                .to_owned(),
+        }
+    }
+
+    fn why(&self, _scene: &Scene<'_>) -> String {
+        let saving = self.saving;
+        format!("no optimizer has these parameters; without them the peak is {saving} lower")
     }
 
     fn saving(&self, _scene: &Scene<'_>) -> Option<Bytes> {

@@ -16,6 +16,13 @@ pub(super) fn action(scene: &Scene<'_>, story: &OomStory) -> String {
         Some(change) => vec![change],
         None => of_memory(scene, story),
     };
+    if story.repeated.is_some() {
+        steps.push(
+            "If no backward() follows, run these passes under torch.no_grad(); else call it more \
+             often."
+                .to_owned(),
+        );
+    }
     if story.kept.is_some() {
         steps.push(
             "Leave the except block, and delete the exception, before the next step.".to_owned(),

@@ -5,7 +5,7 @@ use crate::backward_site::BackwardSite;
 use crate::category::{Category, Phase};
 use crate::claims::findings::reserved::CostlySetting;
 use crate::evidence::Evidence;
-use vramscope_snapshot::StackId;
+use vramscope_snapshot::{Frame, StackId};
 use vramscope_trace::{FreeKind, FreeShare};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -97,6 +97,17 @@ pub struct LargerPass {
     pub step: Option<u32>,
 }
 
+/// Results of one line that wait for a backward pass, many more than in a pass that has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeated {
+    /// The line.
+    pub line: Frame,
+    /// The results since the last backward pass that are live at the failure.
+    pub count: u32,
+    /// The most that the line makes in a pass with a backward pass.
+    pub before: u32,
+}
+
 /// The floor after each step before a failure grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grows {
@@ -173,6 +184,8 @@ pub struct OomStory {
     pub categories: Vec<(Category, Bytes)>,
     /// Set if the pass is larger than like ones before it.
     pub larger: Option<LargerPass>,
+    /// Set if a line has run many times since the last backward pass.
+    pub repeated: Option<Repeated>,
     /// Set if the floor grew from step to step before it.
     pub grows: Option<Grows>,
     /// Blocks of the failed step that outlive it and a later step: their bytes and number.

@@ -1,12 +1,12 @@
 //! What the steps around a failed allocation show.
 
-use super::{Grows, LargerPass};
+use super::{Grows, LargerPass, Repeated};
 use crate::category::Category;
 use crate::evidence::Evidence;
 use crate::evidence::passes::{Pass, PassKind};
 use crate::step_floors::slope_before;
 use rustc_hash::{FxHashMap, FxHashSet};
-use vramscope_snapshot::StackId;
+use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Origin};
 use vramscope_units::Bytes;
@@ -71,6 +71,47 @@ pub(super) async fn larger_pass(
 fn block_is_made(cx: Evidence<'_>, block: u32, event: u32) -> bool {
     cx.trace.blocks[block as usize].enters <= event
 }
+
+/// The most results of one line that wait for a backward pass at a failure, if they are many more
+/// than the line makes in a pass that has one.
+pub(super) async fn repeated(
+    cx: Evidence<'_>,
+    event: u32,
+    budget: &mut Budget,
+) -> Option<Repeated> {
+    let failed = cx.passes.of_event(event)?;
+    let is_open = cx.passes.all[failed].backward.is_none();
+    let trained = || cx.passes.all[..failed].iter().filter(|pass| pass.backward.is_some());
+    let last = trained().next_back().filter(|_| is_open)?.over();
+    let mut sums: FxHashMap<FrameId, (u32, u64)> = FxHashMap::default();
+    let mut before: FxHashMap<(FrameId, usize), u32> = FxHashMap::default();
+    let mut lines: FxHashMap<StackId, Option<FrameId>> = FxHashMap::default();
+    let visit = |index, block: &Block| {
+        let Some(made) = block.alloc_event().filter(|made| made.0 <= event) else { return };
+        if cx.categories.get(index).category != Category::Activation {
+            return;
+        }
+        let line = lines.entry(block.stack).or_insert_with(|| cx.program_frame(block.stack));
+        let Some(line) = *line else { return };
+        if f64::from(made.0) > last && block.is_live_at(event) {
+            let (count, bytes) = sums.entry(line).or_default();
+            (*count, *bytes) = (*count + 1, *bytes + block.bytes.0);
+        } else if let Some(at) = cx.passes.of_event(made.0) {
+            *before.entry((line, at)).or_default() += 1;
+        }
+    };
+    cx.trace.each_block(8, budget, visit).await;
+    let (line, (count, _)) = sums.into_iter().max_by_key(|&(line, (_, bytes))| (bytes, line.0))?;
+    let is_of_line = |((of, at), _): &(&(FrameId, usize), &u32)| {
+        *of == line && cx.passes.all[*at].backward.is_some()
+    };
+    let most = before.iter().filter(is_of_line).map(|(_, &count)| count).max()?;
+    let line = cx.snapshot.frame(line);
+    (count >= MIN_REPEATED * most).then_some(Repeated { line, count, before: most })
+}
+
+/// A line that has run this many times as often since the last backward pass repeats itself.
+const MIN_REPEATED: u32 = 4;
 
 /// How the floor grew before an event: from step to step, or from pass to pass.
 pub(super) async fn grows(cx: Evidence<'_>, event: u32, budget: &mut Budget) -> Option<Grows> {

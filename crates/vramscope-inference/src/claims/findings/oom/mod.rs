@@ -10,7 +10,7 @@ mod state;
 mod words;
 
 pub use aftermath::{Aftermath, Climb};
-pub use facts::{Context, Grows, LargerPass, OomStory, Returned, Verdict};
+pub use facts::{Context, Grows, LargerPass, OomStory, Repeated, Returned, Verdict};
 
 use crate::backward_site::{Allocation, BackwardSite, backward_sites};
 use crate::claims::found::{Common, Found, Part};
@@ -158,6 +158,7 @@ async fn story(
         retries: retries.len(),
         categories: state.categories,
         larger: history::larger_pass(cx, oom.event.0, budget).await,
+        repeated: history::repeated(cx, oom.event.0, budget).await,
         grows: history::grows(cx, oom.event.0, budget).await,
         kept: history::kept_after(cx, cascade.step, slot, cascade.events.end, budget).await,
     };

@@ -2,7 +2,7 @@
 
 use super::action::{MAX_NAMED, action, largest_sites};
 use super::driver::driver;
-use super::{Aftermath, Context, Grows, LargerPass, OomStory, Verdict};
+use super::{Aftermath, Context, Grows, LargerPass, OomStory, Repeated, Verdict};
 use crate::backward_site::{BackwardBasis, BackwardSite};
 use crate::category::Category;
 use crate::claims::findings::reserved::setting_text;
@@ -41,6 +41,7 @@ impl Claim for OomStory {
             flush(self),
             holders(scene, self),
             self.larger.map_or_else(String::new, |of| format!("{}.", capitalized(&larger(of)))),
+            self.repeated.map_or_else(String::new, |of| format!("{}.", repeated(scene, of))),
             more_failures(self),
             aftermath(self),
             kept(self),
@@ -58,7 +59,8 @@ impl Claim for OomStory {
         let copies = self.copies.map(|(bytes, _)| {
             format!("this line made copies of parameters or optimizer state, {bytes} on the device")
         });
-        let program = larger.or(climb).or(copies);
+        let repeated = self.repeated.map(|of| repeated(scene, of));
+        let program = repeated.or(larger).or(climb).or(copies);
         let has_replay = scene.predicted.simulated.first().and_then(Simulated::short).is_some();
         let allocator = match self.verdict {
             Verdict::Demand => Some(format!(
@@ -447,6 +449,16 @@ fn larger(larger: LargerPass) -> String {
         ),
         None => format!("the {what} of this pass ({bytes}) are {ratio} x those of any before"),
     }
+}
+
+/// Results that wait for a backward pass.
+fn repeated(scene: &Scene<'_>, Repeated { line, count, before }: Repeated) -> String {
+    format!(
+        "{} of {} wait since the last backward(), at most {} in each pass before",
+        counted(count as usize, "result"),
+        scene.label(line),
+        grouped(u64::from(before))
+    )
 }
 
 /// `Each request of gen.py:40 collect is larger than the one before, 13 times in a row: this one by
