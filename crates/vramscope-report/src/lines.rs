@@ -8,6 +8,7 @@ pub(crate) use source::call_of;
 
 use crate::derived::Derived;
 use crate::frames::row_site;
+use crate::holders;
 use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -240,7 +241,7 @@ async fn lines_of_share(
     let rows = lines.into_iter().enumerate();
     rows.map(|(at, (((_, no_stack), forward), held))| {
         let untrained = untrained.filter(|of| of.0 == at).map(|of| of.1);
-        line(target, &held, no_stack, forward, whole, earlier.as_ref(), untrained)
+        line(target, &held, no_stack, forward, whole, earlier.as_ref(), untrained, slot)
     })
     .collect()
 }
@@ -292,6 +293,7 @@ fn line(
     whole: u64,
     earlier: Option<&Earlier<'_>>,
     untrained: Option<Bytes>,
+    slot: u32,
 ) -> HoldingLine {
     let percent = (u128::from(held.bytes) * 100 / u128::from(whole.max(1))) as u32;
     let most = Category::ALL.into_iter().max_by_key(|of| held.categories[*of as usize]);
@@ -309,7 +311,11 @@ fn line(
     let of = has_earlier.then(|| format!("from {} passes", held.passes.len()));
     let untrained = untrained.map(|bytes| format!("{bytes} of it without gradients"));
     let text = other_part(held, most, whole).into_iter().chain(untrained).chain(of).chain(before);
-    let text: Vec<String> = text.chain(idle(target, held.stack)).collect();
+    let holder = (percent >= NAMED_PERCENT && no_stack.is_none() && forward.is_none())
+        .then(|| holders::name_of(target, held.stack, slot))
+        .flatten()
+        .map(|name| format!("held by {name}"));
+    let text: Vec<String> = text.chain(idle(target, held.stack)).chain(holder).collect();
     let category = most.unwrap_or(Category::Unknown);
     let is_made = is_result(category) || matches!(category, Category::Cache | Category::Parameter);
     let own = target.entry.sites.get(held.stack).frame.filter(|_| no_stack.is_none());

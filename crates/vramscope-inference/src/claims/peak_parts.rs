@@ -7,7 +7,7 @@ use super::changes::Recipe;
 use crate::category::{Category, Phase};
 use crate::evidence::marks::{Mark, Marks};
 use crate::evidence::{Cut, Evidence, Materiality, saving};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_trace::{Block, Origin};
@@ -86,6 +86,8 @@ struct Blocks<'a> {
     cause: Cause,
     /// The sizes of its blocks, if they tell them.
     sizes: Vec<u64>,
+    /// Call stacks that make blocks of these sizes for something else.
+    others: FxHashSet<StackId>,
 }
 
 impl<'a> Blocks<'a> {
@@ -97,13 +99,19 @@ impl<'a> Blocks<'a> {
             Cause::Pairs => pairs(cx, live)?,
             Cause::Foreach | Cause::Autocast => Vec::new(),
         };
-        Some(Self { cx, marks, cause, sizes })
+        let others = match cause {
+            Cause::Logits => not_logits(cx, marks, live, &sizes),
+            _ => FxHashSet::default(),
+        };
+        Some(Self { cx, marks, cause, sizes, others })
     }
 
     fn has(&self, index: u32) -> bool {
-        let Self { cx, marks, cause, sizes } = self;
+        let Self { cx, marks, cause, sizes, others } = self;
         let block = &cx.trace.blocks[index as usize];
-        let is_size = || sizes.contains(&block.bytes.0) && cx.is_result(index);
+        let is_size = || {
+            sizes.contains(&block.bytes.0) && cx.is_result(index) && !others.contains(&block.stack)
+        };
         match cause {
             Cause::Foreach => is_foreach(*cx, marks, index),
             Cause::Autocast => is_cached_cast(*cx, marks, block),
@@ -223,6 +231,27 @@ fn logits(cx: Evidence<'_>, marks: &Marks, live: &[u32]) -> Option<Vec<u64>> {
     sizes.extend(size.is_multiple_of(2).then_some(size / 2));
     let count = live.iter().filter(|&&i| sizes.contains(&block(i).bytes.0) && cx.is_result(i));
     (count.count() >= MIN_LOGITS).then_some(sizes)
+}
+
+/// The most blocks between the logits and what cross entropy makes of them.
+const MAX_BETWEEN: u32 = 6;
+
+/// The call stacks of blocks with the size of the logits that are made long before the loss.
+fn not_logits(cx: Evidence<'_>, marks: &Marks, live: &[u32], sizes: &[u64]) -> FxHashSet<StackId> {
+    let stack = |i: u32| cx.trace.blocks[i as usize].stack;
+    let is_loss = |&i: &u32| marks.of(stack(i)).has(Mark::CROSS_ENTROPY);
+    let is_size = |&i: &u32| sizes.contains(&cx.trace.blocks[i as usize].bytes.0);
+    let all = live.iter().copied().filter(is_size);
+    let Some(first) = all.clone().filter(is_loss).min() else { return FxHashSet::default() };
+    let mut before: Vec<u32> = all.filter(|&i| i < first).collect();
+    before.sort_unstable_by_key(|&i| std::cmp::Reverse(i));
+    let mut near = first;
+    let is_far = |&i: &u32| {
+        let is_far = near - i > MAX_BETWEEN;
+        near = if is_far { near } else { i };
+        is_far
+    };
+    before.into_iter().filter(is_far).map(stack).collect()
 }
 
 /// The size of attention's scores, if a softmax makes the largest of them, and a matrix product of

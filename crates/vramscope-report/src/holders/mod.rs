@@ -13,7 +13,7 @@ mod words;
 
 pub use live::{LiveBlock, LiveHolders, of_process};
 pub use of_finding::of_blocks;
-pub(crate) use of_finding::{advised, droppable, name_of_line, of_finding};
+pub(crate) use of_finding::{advised, droppable, name_of, name_of_line, of_finding};
 pub use report::{DropRecord, HolderRow, HoldersReport, holders_at, holders_of, report};
 pub(crate) use tree::of_holder;
 

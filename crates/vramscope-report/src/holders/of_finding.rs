@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use vramscope_inference::capitalized;
 use vramscope_inference::{About, Category, Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
-use vramscope_trace::{is_python, line_of};
+use vramscope_trace::{Block, is_python, line_of};
 use vramscope_units::{Blocks, Bytes};
 
 /// The most holders of a finding.
@@ -306,15 +306,31 @@ pub(crate) fn droppable(target: Target<'_>) -> Vec<(String, Vec<u32>)> {
 /// The name of what holds most of the memory that is made through a line of the program:
 /// `"losses"`. `None` if nothing tells it.
 pub(crate) fn name_of_line(target: Target<'_>, line: &str) -> Option<String> {
-    let holders = target.entry.holders()?;
     let snapshot = target.snapshot();
-    let mut all = members(target, target.entry.held(target.index));
     let mut stacks: FxHashMap<StackId, bool> = FxHashMap::default();
-    all.retain(|member| {
-        let stack = target.trace().blocks[member.index as usize].stack;
-        let is_of = || snapshot.stack(stack).any(|f| line_of(snapshot, f).as_deref() == Some(line));
-        *stacks.entry(stack).or_insert_with(is_of)
-    });
+    name_of_most(target, |block| {
+        let frames = || snapshot.stack(block.stack);
+        let is_of = || frames().any(|f| line_of(snapshot, f).as_deref() == Some(line));
+        *stacks.entry(block.stack).or_insert_with(is_of)
+    })
+}
+
+/// The same of the memory that the line of a call stack makes, of what is live after a slot.
+pub(crate) fn name_of(target: Target<'_>, stack: StackId, slot: u32) -> Option<String> {
+    let sites = &target.entry.sites;
+    let line = sites.same_line(stack);
+    name_of_most(target, |block| {
+        block.is_live_at(slot)
+            && block.stack != StackId::EMPTY
+            && sites.same_line(block.stack) == line
+    })
+}
+
+/// The name of what holds most of the blocks of a kind.
+fn name_of_most(target: Target<'_>, mut is_of: impl FnMut(&Block) -> bool) -> Option<String> {
+    let holders = target.entry.holders()?;
+    let mut all = members(target, target.entry.held(target.index));
+    all.retain(|member| is_of(&target.trace().blocks[member.index as usize]));
     let whole = sum(&all);
     let (kind, members) = groups(holders, all).into_iter().next()?;
     let is_most = kind == HolderKind::Reference && sum(&members) > whole / 2;

@@ -47,21 +47,44 @@ pub(crate) fn call_of(target: Target<'_>, stack: StackId) -> Option<String> {
     own_source(target, stack).and_then(called)
 }
 
-/// The only function of PyTorch that a line of source calls by its module: `F.interpolate`.
+/// The only function of PyTorch that a line of source calls by its module: `F.interpolate`. Without
+/// one, the last method that copies a tensor: `.repeat()`.
 fn called(source: &str) -> Option<String> {
-    let mut all: Vec<&str> = Vec::new();
+    let (mut functions, mut method): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     for part in source.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '('))) {
         // Of `f(torch.cat(` each call.
-        let calls = part.split_inclusive('(').filter_map(|call| call.strip_suffix('('));
-        all.extend(calls.filter(|call| {
-            let of = call.rsplit_once('.');
-            of.is_some_and(|(module, name)| MODULES.contains(&module) && !NO_RESULT.contains(&name))
-        }));
+        for call in part.split_inclusive('(').filter_map(|call| call.strip_suffix('(')) {
+            let Some((of, name)) = call.rsplit_once('.') else { continue };
+            if MODULES.contains(&of) && !NO_RESULT.contains(&name) {
+                functions.push(call);
+            } else if METHODS.contains(&name) {
+                method = Some(name);
+            }
+        }
     }
-    all.sort_unstable();
-    all.dedup();
-    if let [only] = all[..] { Some(only.to_owned()) } else { None }
+    functions.sort_unstable();
+    functions.dedup();
+    match functions[..] {
+        [only] => Some(only.to_owned()),
+        [] => method.map(|name| format!(".{name}()")),
+        _ => None,
+    }
 }
+
+/// Methods of tensors that make a copy of another size or order.
+const METHODS: &[&str] = &[
+    "repeat",
+    "repeat_interleave",
+    "reshape",
+    "contiguous",
+    "argsort",
+    "sort",
+    "softmax",
+    "log_softmax",
+    "cumsum",
+    "index_select",
+    "gather",
+];
 
 /// The modules of PyTorch whose functions a line is named by.
 const MODULES: &[&str] = &["torch", "F", "torch.nn.functional", "nn.functional"];
@@ -93,7 +116,6 @@ const OPERATIONS: &[Operation] = &[
         functions: &["all_gather", "unshard"],
         calls: &["all_gather"],
     },
-    Operation { noun: "concatenation", functions: &[], calls: &["torch.cat(", "torch.stack("] },
     Operation { noun: "copy", functions: &["deepcopy"], calls: &[".clone()", "deepcopy("] },
     Operation {
         noun: "loaded file",
@@ -116,6 +138,8 @@ mod tests {
             ("x = F.relu(torch.mm(a, b))", None),
             ("with torch.no_grad(): y = model(x)", None),
             ("self.F.x(1)", None),
+            ("return bias.repeat(batch, 1, 1, 1)", Some(".repeat()")),
+            ("x = v.unfold(2, 9, 3).reshape(-1, 9)", Some(".reshape()")),
         ];
         for (source, name) in named {
             assert_eq!(called(source).as_deref(), name, "{source}");

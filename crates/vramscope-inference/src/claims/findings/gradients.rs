@@ -101,13 +101,14 @@ pub(super) async fn gradients_held(
     let mut all: Vec<Held> = Vec::new();
     // The sizes of gradients that are replaced, and of optimizer state.
     let (mut replaced, mut states) = (FxHashSet::default(), FxHashSet::default());
-    let mut called_at: Option<(Frame, Call)> = None;
+    let (mut called_at, mut backward_at): (Option<(Frame, Call)>, Option<Frame>) = (None, None);
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             let category = cx.categories.get(i).category;
             if called_at.is_none_or(|of| of.1 == Call::Backward) {
                 called_at = call(cx, block).or(called_at);
+                backward_at = backward_at.or(called_at.map(|of| of.0));
             }
             if category == Category::OptimizerState {
                 states.insert(block.bytes.0);
@@ -147,7 +148,7 @@ pub(super) async fn gradients_held(
     let sum = |all: &[Held]| -> u64 { all.iter().map(bytes).sum() };
     let is_all = sum(&old).saturating_mul(100) <= sum(&frozen).saturating_mul(MAX_OLD_PERCENT);
     let frozen = frozen.iter().map(|held| held.block).collect();
-    let trains = called_at.map(|of| of.0);
+    let trains = backward_at.or(called_at.map(|of| of.0));
     found.extend(untrained(cx, frozen, is_all, trains, budget).await);
     found.extend(old_gradients(cx, &passes, &old, called_at, budget).await.map(Finding::from));
     found

@@ -137,7 +137,8 @@ pub(super) async fn tables(
     )
 }
 
-/// Bytes of the rows that each lookup of a pass reads, and its call stack. A bag of rows has only their sum.
+/// Bytes of the rows that each lookup of a pass reads, and its call stack. A bag of rows has only
+/// their sum.
 fn lookups(cx: Evidence<'_>, marks: &Marks, pass: &Pass) -> Vec<(u64, StackId)> {
     let made = made(cx, pass.begin, pass.end).map(|index| &cx.trace.blocks[index]);
     let is_bag = |stack| {
@@ -167,9 +168,10 @@ fn made(cx: Evidence<'_>, begin: f64, end: f64) -> Range<usize> {
 impl Claim for Table {
     fn words(&self, scene: &Scene<'_>) -> Words {
         let Self { tables, at_peak, largest, read, saving, .. } = self;
-        let (what, optimizer) = match self.has_moments {
-            true => ("gradients and moments", "SparseAdam"),
-            false => ("gradients", "SGD"),
+        let (what, optimizer) = if self.has_moments {
+            ("gradients and moments", "SparseAdam")
+        } else {
+            ("gradients", "SGD")
         };
         Words {
             title: scene.titled(

@@ -49,6 +49,8 @@ struct Call {
 /// Gradients of parameters that no optimizer updates, in a model of which it updates others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frozen {
+    /// The line that calls backward, which makes them; `None` if no call stack has it.
+    pub called_at: Option<Frame>,
     /// The peak is lower by this without them.
     pub saving: Bytes,
 }
@@ -123,7 +125,9 @@ pub(super) async fn untrained(
                 saving,
             })
             .into(),
-        None => common(FindingKind::GradientsHeld, "frozen").with(Frozen { saving }).into(),
+        None => common(FindingKind::GradientsHeld, "frozen")
+            .with(Frozen { called_at: trains, saving })
+            .into(),
     })
 }
 
@@ -263,7 +267,15 @@ impl Claim for Frozen {
 
     fn why(&self, _scene: &Scene<'_>) -> String {
         let saving = self.saving;
-        format!("no optimizer has these parameters; without them the peak is {saving} lower")
+        format!(
+            "requires_grad is on, and no optimizer has these parameters; without them the peak is \
+             {saving} lower"
+        )
+    }
+
+    fn spot(&self, _scene: &Scene<'_>) -> Option<Spot> {
+        let what = SpotWhat::Text(String::new());
+        Some(Spot { frame: self.called_at?, note: "which makes them".to_owned(), what })
     }
 
     fn saving(&self, _scene: &Scene<'_>) -> Option<Bytes> {
