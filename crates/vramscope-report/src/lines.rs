@@ -117,6 +117,15 @@ impl HoldingLine {
 /// A call site, or why there is none.
 type SiteKey = (Option<Frame>, Option<NoStack>);
 
+/// The moment of lines.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    slot: u32,
+    /// All requested bytes.
+    whole: u64,
+    earlier: Option<&'a Earlier<'a>>,
+}
+
 /// The bytes of a line.
 #[derive(Default)]
 struct Held {
@@ -241,7 +250,8 @@ async fn lines_of_share(
     let rows = lines.into_iter().enumerate();
     rows.map(|(at, (((_, no_stack), forward), held))| {
         let untrained = untrained.filter(|of| of.0 == at).map(|of| of.1);
-        line(target, &held, no_stack, forward, whole, earlier.as_ref(), untrained, slot)
+        let moment = At { slot, whole, earlier: earlier.as_ref() };
+        line(target, &held, no_stack, forward, moment, untrained)
     })
     .collect()
 }
@@ -290,10 +300,8 @@ fn line(
     held: &Held,
     no_stack: Option<NoStack>,
     forward: Option<Frame>,
-    whole: u64,
-    earlier: Option<&Earlier<'_>>,
+    At { slot, whole, earlier }: At<'_>,
     untrained: Option<Bytes>,
-    slot: u32,
 ) -> HoldingLine {
     let percent = (u128::from(held.bytes) * 100 / u128::from(whole.max(1))) as u32;
     let most = Category::ALL.into_iter().max_by_key(|of| held.categories[*of as usize]);
@@ -311,14 +319,24 @@ fn line(
     let of = has_earlier.then(|| format!("from {} passes", held.passes.len()));
     let untrained = untrained.map(|bytes| format!("{bytes} of it without gradients"));
     let text = other_part(held, most, whole).into_iter().chain(untrained).chain(of).chain(before);
-    let holder = (percent >= NAMED_PERCENT && no_stack.is_none() && forward.is_none())
-        .then(|| holders::name_of(target, held.stack, slot))
-        .flatten()
-        .map(|name| format!("held by {name}"));
-    let text: Vec<String> = text.chain(idle(target, held.stack)).chain(holder).collect();
     let category = most.unwrap_or(Category::Unknown);
     let is_made = is_result(category) || matches!(category, Category::Cache | Category::Parameter);
     let own = target.entry.sites.get(held.stack).frame.filter(|_| no_stack.is_none());
+    let does = held.known_part().map(Cow::Borrowed).or_else(|| {
+        let is_told = forward.is_none() && percent >= NAMED_PERCENT && is_made;
+        is_told.then(|| source::does(target, held.stack)).flatten()
+    });
+    // A model holds its own weights.
+    let is_asked = own.is_some()
+        && forward.is_none()
+        && percent >= NAMED_PERCENT
+        && (category != Category::Parameter || does.is_some());
+    let idle = idle(target, held.stack);
+    let holder = || {
+        let name = holders::name_of(target, held.stack, slot).filter(|_| is_asked)?;
+        Some(format!("held by {name}"))
+    };
+    let text: Vec<String> = text.chain(idle.or_else(holder)).collect();
     HoldingLine {
         place: forward.or(own).and_then(|frame| {
             Some(LinePlace { is_backward: forward.is_some(), ..place_of(target, frame)? })
@@ -339,10 +357,7 @@ fn line(
         bytes: Bytes(held.bytes),
         percent,
         category,
-        does: held.known_part().map(Cow::Borrowed).or_else(|| {
-            let is_told = forward.is_none() && percent >= NAMED_PERCENT && is_made;
-            is_told.then(|| source::does(target, held.stack)).flatten()
-        }),
+        does,
         before_bytes: earlier.map(|_| Bytes(held.before)),
         text: (!text.is_empty()).then(|| text.join(", ")),
     }

@@ -335,7 +335,9 @@ fn name_of_most(target: Target<'_>, mut is_of: impl FnMut(&Block) -> bool) -> Op
     let (kind, members) = groups(holders, all).into_iter().next()?;
     let is_most = kind == HolderKind::Reference && sum(&members) > whole / 2;
     let row = common_drop(holders, &members).filter(|_| is_most)?;
-    Some(words::references(holders, &holders.drops[row as usize].links))
+    let links = &holders.drops[row as usize].links;
+    // Of several names none is the answer.
+    (links.len() == 1).then(|| words::references(holders, links))
 }
 
 /// The largest drops at a failed allocation that free hardly anything of the model.
