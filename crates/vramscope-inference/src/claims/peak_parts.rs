@@ -273,6 +273,9 @@ fn scores(cx: Evidence<'_>, marks: &Marks, live: &[u32]) -> Option<Vec<u64>> {
     beside.then(|| vec![size])
 }
 
+/// The most blocks between a vector and the values of its pairs.
+const MAX_APART: u32 = 16;
+
 /// The fewest elements of a vector whose pairs matter.
 const MIN_ELEMENTS: u64 = 256;
 
@@ -294,11 +297,13 @@ fn pairs(cx: Evidence<'_>, live: &[u32]) -> Option<Vec<u64>> {
             is_square.then_some(count * element)
         })
         .collect();
-    let is_there = |block: &Block| {
-        block.enters < enters && block.leaves >= enters && vectors.contains(&block.bytes.0)
+    let before = cx.trace.blocks.partition_point(|block| block.enters < enters) as u32;
+    let is_vector = |index: u32| {
+        let block = block(index);
+        block.leaves >= enters && vectors.contains(&block.bytes.0) && cx.is_result(index)
     };
-    let before = cx.trace.blocks.partition_point(|block| block.enters < enters);
-    cx.trace.blocks[..before].iter().any(is_there).then(|| vec![size])
+    // A bias has the elements of a vector, too.
+    (before.saturating_sub(MAX_APART)..before).any(is_vector).then(|| vec![size])
 }
 
 /// The program's function, by name and file, that makes an allocation.
