@@ -3,6 +3,7 @@
 use std::path::Path;
 use vramscope_inference::{Covers, FindingKind, Outcome, Rest};
 use vramscope_report::diagnose::{Diagnosis, Listing, at_peak, diagnose};
+use vramscope_report::lines::HoldingLine;
 use vramscope_report::{FileReader, Lever, LoadedFile};
 use vramscope_units::Bytes;
 
@@ -41,7 +42,7 @@ fn a_request_that_grows_with_its_input_is_compared_with_the_step_before() {
     assert_eq!(line.site, "prog.py:5");
     let before = line.before_bytes.expect("a step before");
     assert!(line.bytes.0 > 9 * before.0, "{line:?}");
-    assert_eq!(line.text.as_deref(), Some(&*format!("was {before} in step 5")));
+    assert_eq!(line.text.as_deref(), Some(&*format!("was {before} in step 5, held by \"lt\"")));
     let fix = fixes(&diagnosis).first().expect("a fix");
     assert_eq!((fix.recipe.as_str(), fix.outcome), ("in_parts:4", Some(Outcome::Fits)));
     assert_eq!(fix.covers, Covers::Step);
@@ -55,8 +56,9 @@ fn a_failed_request_is_completed_by_the_like_one_before() {
     let file = load("case05");
     let diagnosis = diagnosed(&file);
     let lines = &diagnosis.memory.as_ref().expect("memory at the failure").lines;
-    let converted = lines.iter().find(|line| line.does.is_some()).expect("a conversion");
-    assert_eq!((&*converted.site, converted.does.as_deref()), ("prog.py:10", Some("conversion")));
+    let is_conversion = |line: &&HoldingLine| line.does.as_deref() == Some("conversion");
+    let converted = lines.iter().find(is_conversion).expect("a conversion");
+    assert_eq!(converted.site, "prog.py:10");
     let ratio = converted.bytes.0 as f64 / converted.before_bytes.expect("known").0 as f64;
     assert!((1.3..1.6).contains(&ratio), "{converted:?}");
     let editable = file.target(0, 0).and_then(|target| target.entry.editable(0)).expect("a run");

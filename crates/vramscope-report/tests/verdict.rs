@@ -121,7 +121,7 @@ fn growth_names_its_line_and_its_amount() {
 
 #[test]
 fn without_a_finding_the_peak_is_told() {
-    let file = load("recorded/t26/gpt_small.pickle.gz");
+    let file = load("recorded/t20/resnet50_ok.pickle.gz");
     let target = file.target(0, 0).expect("a device");
     let verdict = of(target);
     assert_eq!(verdict.severity, None, "{verdict:?}");
@@ -141,4 +141,19 @@ fn without_a_finding_the_peak_is_told() {
     assert!(text.ends_with(&format!("{}, {}", line.site, line.bytes.brief())), "{text}");
     let peak = target.trace().requested_band.peak_event.expect("a peak in the window");
     assert_eq!(verdict.memory.event, i64::from(peak));
+}
+
+#[test]
+fn a_part_with_a_known_cure_has_the_first_words_if_it_is_larger_than_each_category() {
+    let file = load("recorded/t26/gpt_small.pickle.gz");
+    let verdict = of(file.target(0, 0).expect("a device"));
+    let lines = verdict.lines.as_ref().expect("of the peak");
+    let copies = lines.iter().filter(|line| line.does.as_deref() == Some("copies of the logits"));
+    let sum: u64 = copies.clone().map(|line| line.bytes.0).sum();
+    let categories = || verdict.memory.parts.iter().filter(|part| part.category.is_some());
+    let whole: u64 = categories().map(|part| part.bytes.0).sum();
+    assert!(copies.count() > 3 && categories().all(|part| part.bytes.0 < sum));
+    let text = plain(&verdict.headline);
+    let percent = (sum * 100 + whole / 2) / whole;
+    assert!(text.contains(&format!(": {percent} % copies of the logits, ")), "{text}");
 }

@@ -2903,7 +2903,8 @@ percent: number,
  */
 category: Category, 
 /**
- * What the line does, if that alone explains its memory: `conversion`, `copy`; absent else.
+ * What its memory is, if that alone explains it: `copies of the logits`, `conversion`, `copy`,
+ * `torch.cdist`; absent else.
  */
 does?: string, 
 /**
