@@ -107,6 +107,15 @@ fn findings_of_a_run_say_the_rank() {
     assert!(!alone["findings"][0]["title"].as_str().is_some_and(|t| t.contains("rank")));
 }
 
+/// A sampler that was trained before runs without `no_grad` until memory is full.
+#[test]
+fn results_that_wait_for_no_backward_are_why_memory_ran_out() {
+    let report = json("diagnose", &["causes/no_backward.pickle.gz"]);
+    let why = report["findings"][0]["why"].as_str().expect("a reason");
+    assert!(why.starts_with("139 results of script.py:16 forward wait since the last"), "{why}");
+    assert!(why.ends_with("at most 6 in each pass before"), "{why}");
+}
+
 #[test]
 fn all_findings_come_with_the_verdict_and_are_not_merged() {
     let (main, whole) = (json("diagnose", &["recorded/ranks_fsdp"]), all(&["recorded/ranks_fsdp"]));

@@ -154,3 +154,10 @@ impl Claim for Ahead {
         Some(self.saving)
     }
 }
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    PeakCause,
+    fires: ["causes/prefetch.pickle.gz"],
+    silent: ["causes/teacher.pickle.gz"]
+}

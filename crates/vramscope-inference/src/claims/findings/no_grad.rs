@@ -484,6 +484,10 @@ impl Claim for NoGrad {
 #[cfg(test)]
 crate::claims::cases::cases! {
     NoGrad,
-    fires: ["twins/gpt_eval.pickle.gz", "findings/c11_inductor.pickle.gz"],
+    fires: [
+        "twins/gpt_eval.pickle.gz",
+        "findings/c11_inductor.pickle.gz",
+        "causes/retain_graph.pickle.gz"
+    ],
     silent: ["twins/gpt_eval_eval_no_grad.pickle.gz", "findings/non_eval.pickle.gz"]
 }

@@ -252,6 +252,7 @@ impl Claim for Frozen {
         Words {
             title: Sentence::new("Gradients of frozen parameters kept through ")
                 .filter("forward", "phase:forward".to_owned())
+                .and(scene.at(self.spot(scene).as_ref()))
                 .text(": ")
                 .event(bytes.brief(), scene.first_event()),
             text: format!(
@@ -280,5 +281,21 @@ impl Claim for Frozen {
 
     fn saving(&self, _scene: &Scene<'_>) -> Option<Bytes> {
         Some(self.saving)
+    }
+}
+
+#[cfg(test)]
+crate::claims::cases::cases! {
+    NoGrad,
+    fires: ["causes/teacher.pickle.gz"],
+    silent: ["causes/input_gradient.pickle.gz"]
+}
+
+#[cfg(test)]
+mod frozen {
+    crate::claims::cases::cases! {
+        GradientsHeld,
+        fires: ["causes/input_gradient.pickle.gz"],
+        silent: ["causes/prefetch.pickle.gz"]
     }
 }
