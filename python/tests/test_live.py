@@ -1,6 +1,7 @@
 """`vramscope.holders`, as far as it needs no PyTorch. `test_holders.py` has the rest."""
 
 import json
+import sys
 
 import pytest
 
@@ -71,7 +72,9 @@ def test_one_block_is_told_by_its_chain():
     ]
 
 
-def test_without_pytorch_there_is_nothing_to_hold():
+def test_without_pytorch_there_is_nothing_to_hold(monkeypatch):
+    # Another test may have loaded one.
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     with pytest.raises(vramscope.VramscopeError, match="PyTorch is not imported"):
         vramscope.holders()
 
