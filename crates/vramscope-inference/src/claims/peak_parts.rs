@@ -163,9 +163,6 @@ pub fn peak_parts<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec
     })
 }
 
-/// A block with less than this part of the moment is small, as its divisor.
-const SMALL: u64 = 1000;
-
 /// What blocks with a known cure are, among those that are live after a slot: `copies of the
 /// logits`.
 pub async fn known_parts(
@@ -173,13 +170,9 @@ pub async fn known_parts(
     slot: u32,
     budget: &mut Budget,
 ) -> FxHashMap<u32, &'static str> {
+    let marks = Marks::new(cx.snapshot, budget).await;
     let live = cx.trace.live_at(slot, budget).await;
-    let whole: u64 = live.iter().map(|(_, block)| block.bytes.0).sum();
-    // Smaller blocks make no line.
-    let large = live.iter().filter(|(_, block)| block.bytes.0.saturating_mul(SMALL) >= whole);
-    let stacks: FxHashSet<StackId> = large.clone().map(|(_, block)| block.stack).collect();
-    let marks = Marks::of_stacks(cx.snapshot, stacks, budget).await;
-    let live: Vec<u32> = large.map(|&(index, _)| index).collect();
+    let live: Vec<u32> = live.iter().map(|&(index, _)| index).collect();
     let mut nouns = FxHashMap::default();
     for cause in Cause::ALL {
         budget.charge(8 * live.len() as u64).await;

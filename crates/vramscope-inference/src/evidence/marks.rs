@@ -99,7 +99,11 @@ impl Marks {
         let mut marks = Self::default();
         for part in strides(snapshot.frames.len()) {
             budget.charge(part.len() as u64 * COST_PER_FRAME).await;
-            marks.frames.extend(part.map(|id| of_frame(snapshot, FrameId(id as u32))));
+            marks.frames.extend(part.map(|id| {
+                let frame = snapshot.frame(FrameId(id as u32));
+                let file = snapshot.text(frame.file).replace('\\', "/");
+                mark(&snapshot.text(frame.name), &file)
+            }));
         }
         for part in strides(snapshot.stacks.len()) {
             for id in part {
@@ -112,30 +116,6 @@ impl Marks {
         marks
     }
 
-    /// The marks of some call stacks, and of their frames.
-    pub(crate) async fn of_stacks(
-        snapshot: &Snapshot,
-        stacks: impl IntoIterator<Item = StackId>,
-        budget: &mut Budget,
-    ) -> Self {
-        let mut frames = vec![None; snapshot.frames.len()];
-        let mut marks =
-            Self { frames: Vec::new(), stacks: vec![Mark::default(); snapshot.stacks.len()] };
-        for stack in stacks {
-            let all = snapshot.stacks.frames(stack);
-            budget.charge(all.len() as u64 * COST_PER_FRAME).await;
-            let mark = all.iter().fold(0, |sum, &frame| {
-                let known = &mut frames[frame.0 as usize];
-                sum | known.get_or_insert_with(|| of_frame(snapshot, frame)).0
-            });
-            if let Some(own) = marks.stacks.get_mut(stack.0 as usize) {
-                *own = Mark(mark);
-            }
-        }
-        marks.frames = frames.into_iter().map(Option::unwrap_or_default).collect();
-        marks
-    }
-
     pub(crate) fn of_frame(&self, frame: FrameId) -> Mark {
         self.frames.get(frame.0 as usize).copied().unwrap_or_default()
     }
@@ -144,12 +124,6 @@ impl Marks {
     pub(crate) fn of(&self, stack: StackId) -> Mark {
         self.stacks.get(stack.0 as usize).copied().unwrap_or_default()
     }
-}
-
-fn of_frame(snapshot: &Snapshot, frame: FrameId) -> Mark {
-    let frame = snapshot.frame(frame);
-    let file = snapshot.text(frame.file).replace('\\', "/");
-    mark(&snapshot.text(frame.name), &file)
 }
 
 /// Folders of installed packages and of Python's own library.
