@@ -15,7 +15,7 @@ use vramscope_trace::slicing::Budget;
 use vramscope_trace::{Block, Origin};
 use vramscope_units::{Bytes, grouped};
 
-/// What is worth a finding.
+/// The least saving of a finding, of the peak.
 const MATTERS: Materiality = Materiality::percent(15);
 
 /// The fewest items that wait.
@@ -24,7 +24,7 @@ const MIN_WAITING: usize = 8;
 /// The fewest items that were used.
 const MIN_USED: usize = 4;
 
-/// As many items as a bounded queue needs.
+/// The items of a bounded queue: `maxsize` in the advice.
 const BOUND: usize = 2;
 
 /// Items that were made far ahead of their use.
@@ -76,8 +76,8 @@ pub(super) async fn ahead(cx: Evidence<'_>, budget: &mut Budget) -> Option<Found
     if !MATTERS.is_met(saving, cx.peak()) {
         return None;
     }
-    let live: Vec<&Block> = items.iter().map(|&index| block(index)).collect();
-    let live: Vec<&Block> = live.into_iter().filter(|block| block.is_live_at(peak)).collect();
+    let all = items.iter().map(|&index| block(index));
+    let live: Vec<&Block> = all.filter(|block| block.is_live_at(peak)).collect();
     let facts = Ahead { waiting: live.len() as u32, per_pass, saving: Bytes(saving) };
     let bytes = live.iter().map(|block| block.bytes.0).sum();
     let events = live.iter().filter_map(|block| block.alloc_event()).map(|e| e.0).collect();
@@ -99,7 +99,7 @@ fn per_pass(cx: Evidence<'_>, items: &[u32]) -> Option<u32> {
     let peak = cx.peak_slot();
     let uses: Vec<u32> =
         items.iter().filter_map(|&index| Some(block(index).free_requested()?.0)).collect();
-    // What is used is what was made first.
+    // A queue gives its items in the order in which it got them.
     let is_in_order = uses.is_sorted()
         && items.iter().skip(uses.len()).all(|&index| block(index).free_requested().is_none());
     if uses.len() < MIN_USED || !is_in_order {
@@ -143,7 +143,7 @@ impl Claim for Ahead {
 
     fn why(&self, _scene: &Scene<'_>) -> String {
         format!(
-            "they wait in a queue of which a pass uses {}; with {} ahead the peak is {} lower",
+            "each pass uses {}; with {} ahead the peak is {} lower",
             self.per_pass,
             counted(BOUND, "item"),
             self.saving

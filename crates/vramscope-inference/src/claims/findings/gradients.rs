@@ -23,7 +23,8 @@ use vramscope_units::{Bytes, grouped};
 /// A pass that holds fewer bytes does not count.
 const MIN_BYTES: u64 = 1 << 20;
 
-/// What is worth a finding: most programs keep gradients until they make new ones.
+/// The least saving of a finding, of the peak. Most programs keep gradients until backward makes
+/// new ones.
 const MATTERS: Materiality = Materiality::percent(2);
 
 /// The largest share of old gradients beside those of a model that no optimizer updates, in

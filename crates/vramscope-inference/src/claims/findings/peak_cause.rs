@@ -101,7 +101,7 @@ fn found(
     let peak = cx.peak_slot();
     let events = blocks.iter().filter_map(|b| b.alloc_event()).map(|event| event.0).collect();
     let common = cx.found(FindingKind::PeakCause, what, bytes, bytes, events);
-    // What a loop keeps is a choice of the program. Of the others nothing may be wrong.
+    // A program chooses what its loop keeps. The other causes can be intended.
     let severity = match facts {
         PeakCause::PerPass { .. } => common.severity,
         _ => Severity::Low,

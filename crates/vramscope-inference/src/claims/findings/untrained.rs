@@ -19,7 +19,7 @@ use vramscope_trace::Block;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
-/// What is worth a finding.
+/// The least saving of a finding, of the peak.
 const MATTERS: Materiality = Materiality::percent(3);
 
 /// The smallest share of a model's results that die while its gradients are made, in percent.
