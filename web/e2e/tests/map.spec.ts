@@ -102,14 +102,15 @@ test("captures of graphs are those of the program", async ({ viewer, page }) => 
   await page.keyboard.press("4");
   const { captures, sums } = cli("peak", file, "--by", "pool").ledger;
   const graphs = page.getByTestId("graphs");
-  const uses = await graphs
-    .getByRole("listitem")
-    .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
   const [peak] = sums;
   if (!peak) throw new Error("expected the sum at the peak");
   const { weights, caches, graphs: pools, workspaces, activations, other, free } = peak;
   const parts = [weights, caches, pools, workspaces, activations, other, free];
-  expect(uses).toEqual(parts.filter((bytes) => bytes > 0));
+  const uses = () =>
+    graphs
+      .getByRole("listitem")
+      .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
+  await expect.poll(uses).toEqual(parts.filter((bytes) => bytes > 0));
   await graphs.locator("summary").click();
   const rows = await graphs
     .locator("tbody tr")

@@ -92,6 +92,8 @@ test("the folder opens by itself, later files are offered, and a stop is reporte
   expect(served.line).toContain("1 file");
   await page.goto(served.address);
   const viewer = new Viewer(page);
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   await test.step("numbers and isolation", async () => {
     expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
