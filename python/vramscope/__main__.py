@@ -14,6 +14,10 @@ if __name__ == "__main__":
         from .dry import command as dry_run
 
         dry_run.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["fix"]:
+        from .fix import command as fix
+
+        fix.main(sys.argv[2:])
     else:
         from .program import main
 

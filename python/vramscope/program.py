@@ -19,6 +19,11 @@ def main() -> None:
 
         dry_run.main(sys.argv[2:])
         return
+    if sys.argv[1:2] == ["fix"]:
+        from .fix import command as fix
+
+        fix.main(sys.argv[2:])
+        return
     from . import _vramscope
 
     # Python's handler would only take note until the program returns.

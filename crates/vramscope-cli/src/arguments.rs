@@ -48,6 +48,9 @@ pub(crate) enum Command {
     /// Run a PyTorch program without a GPU: does it fit, and what holds the memory
     #[command(disable_help_flag = true)]
     DryRun(InPython),
+    /// Make the best change in a copy of a program's source, and run it without a GPU
+    #[command(disable_help_flag = true)]
+    Fix(InPython),
     /// Say what is wrong, why, and what to change. `vramscope PATH` does the same
     Diagnose(Diagnose),
     /// Show what holds memory at the peak, or at another moment

@@ -156,6 +156,10 @@ pub fn run_within(
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
+        Command::Fix(a) => match commands::in_python::run("fix", &a) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Steps(a) => commands::steps::run(&a),

@@ -25,6 +25,7 @@ impl Command {
             Self::Explain(a) => return a.format.into(),
             Self::Record(_)
             | Self::DryRun(_)
+            | Self::Fix(_)
             | Self::Serve(_)
             | Self::Sql(_)
             | Self::Schema { .. }

@@ -1,4 +1,4 @@
-//! `vramscope record` and `vramscope dry-run`: they are parts of the Python package.
+//! `vramscope record`, `dry-run` and `fix`: they are parts of the Python package.
 
 use crate::Failure;
 use crate::arguments::InPython as Arguments;

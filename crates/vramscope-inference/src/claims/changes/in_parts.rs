@@ -4,6 +4,9 @@ use super::prelude::*;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 
+/// More of what a function made in earlier passes waits for backward, or is its result.
+const MAX_KEPT_PERCENT: u64 = 2;
+
 /// The failed request is divided, and with it what its function makes in the failed pass. Not where
 /// a pass keeps what the function makes for backward: its parts wait there together.
 pub(super) static IN_PARTS: Change = Change {
@@ -58,10 +61,14 @@ fn in_parts(
         life.stack.is_some_and(|stack| *known.entry(stack).or_insert_with(|| of(stack)))
     };
     let from = begin.unwrap_or(failure.at);
-    let earlier = lives.all.iter().filter(|life| life.begin < from && of_function(life));
-    let earlier: Vec<bool> = earlier.map(is_kept).collect();
-    // A function that no earlier pass has shown may keep what it makes, or return it.
-    if earlier.is_empty() || earlier.contains(&true) {
+    let (mut made, mut kept) = (0, 0);
+    for life in lives.all.iter().filter(|life| life.begin < from && of_function(life)) {
+        made += life.bytes;
+        kept += if is_kept(life) { life.bytes } else { 0 };
+    }
+    // A function that no earlier pass has shown may keep what it makes, or return it. A result
+    // that is far smaller than what it is made of does not count.
+    if made == 0 || kept * 100 >= made * MAX_KEPT_PERCENT {
         return Err(Declined::KeptForBackward);
     }
     // An earlier call's result is not divided.
