@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> None:
     except ImportError as error:
         if error.name != "libcst":
             raise
-        print("vramscope fix: needs LibCST: run pip install libcst", file=sys.stderr)
+        print("vramscope fix: needs LibCST: run pip install 'vramscope[fix]'", file=sys.stderr)
         raise SystemExit(NOT_RUN) from None
     folder = pathlib.Path(options.output) if options.output else default_folder()
     with without_empty(folder, is_own=not options.output):

@@ -36,6 +36,16 @@ class Lever:
     #: The record.
     record: dict[str, Any]
 
+    def parts(self) -> list[Lever]:
+        """The single changes of a set: ``accumulate:2`` and ``batch:0.5``."""
+        if self.recipe is None:
+            return [self]
+        forms = (form.partition(":") for form in self.name.split(","))
+        return [
+            dataclasses.replace(self, name=recipe + colon + value, recipe=recipe, value=value)
+            for recipe, colon, value in forms
+        ]
+
 
 def levers(diagnosis: dict[str, Any]) -> list[Lever]:
     """What can be changed, best first: the levers of the answer, then those of its findings."""

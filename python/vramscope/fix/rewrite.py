@@ -61,6 +61,10 @@ class Tree:
         """The text of a node."""
         return self.module.code_for_node(node).strip()
 
+    def statement(self, small: cst.BaseSmallStatement) -> str:
+        """The text of a simple statement, without a semicolon behind it."""
+        return self.code(small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT))
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that a node is in."""
         return self._parents.get(node)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 from ..dry.run import Program
@@ -46,8 +45,8 @@ class Try:
 
     @property
     def predicted_bytes(self) -> int | None:
-        """What the replay says that it needs; ``None`` for sets, which were not replayed."""
-        return self.levers[0].needs_bytes if len(self.levers) == 1 else None
+        """What a replay says that it needs: of a set, the replay of the run before its last."""
+        return self.levers[-1].needs_bytes if self.levers else None
 
 
 class Search:
@@ -63,20 +62,25 @@ class Search:
         self._runs = 0
         self.tries: list[Try] = []
 
-    def applied(self, levers: list[Lever]) -> Try:
-        """Tries these changes together."""
+    def applied(self, levers: list[Lever], onto: Try | None = None) -> Try:
+        """Tries these changes together, on top of an earlier try."""
         found = Try(levers, arguments=list(self._sources.arguments))
-        self.tries.append(found)
-        sources = self._sources
         whole: dict[pathlib.Path, Change] = {}
-        for lever in levers:
+        if onto is not None:
+            found.levers = [*onto.levers, *levers]
+            found.edits, found.conf = list(onto.edits), onto.conf
+            found.arguments = list(onto.arguments)
+            whole = {change.path: change for change in onto.changes}
+        self.tries.append(found)
+        for lever in (part for lever in levers for part in lever.parts()):
             try:
                 if lever.conf is not None:
                     found.conf = lever.conf
                     found.edits.append(f"the setting {lever.conf}")
                     continue
-                sources = sources.with_changes(list(whole.values()))
+                sources = self._sources.with_changes(list(whole.values()), found.arguments)
                 found.edits.append(edit(lever, sources))
+                found.arguments = sources.arguments
                 for change in sources.changes():
                     first = whole.get(change.path)
                     before = first.before if first else change.before
@@ -85,13 +89,12 @@ class Search:
                 found.declined = str(reason)
                 return found
         found.changes = list(whole.values())
-        found.arguments = sources.arguments
-        found.diff = sources.diff(found.changes, base=_base(self._sources.root))
+        found.diff = self._sources.diff(found.changes, base=_base(self._sources.root))
         if not found.changes and found.conf is None and found.arguments == self._sources.arguments:
             found.declined = "the source has it already"
             return found
         self._runs += 1
-        with sources.changed(found.changes) as script:
+        with self._sources.changed(found.changes) as script:
             words = [str(script), *found.arguments]
             changed = dataclasses.replace(self._program, words=words)
             found.ran = dry_run(changed, self._output / f"fix_{self._runs}", found.conf)
@@ -99,27 +102,18 @@ class Search:
 
     def first(self, levers: list[Lever], *, sets: bool) -> Try | None:
         """The first change that does what it should, and if asked the first set of them."""
-        for lever in levers:
-            if self._runs >= MOST_RUNS:
-                break
-            if self.is_fix(self.applied([lever])):
-                return self.tries[-1]
-        for chosen in self._sets() if sets else ():
-            if self._runs >= MOST_RUNS:
-                break
-            if self.is_fix(self.applied(chosen)):
-                return self.tries[-1]
+        pending: list[tuple[Lever, Try | None]] = [(lever, None) for lever in levers]
+        while pending and self._runs < MOST_RUNS:
+            lever, onto = pending.pop(0)
+            one = self.applied([lever], onto)
+            if self.is_fix(one):
+                return one
+            if sets and one.ran is not None and one.ran.outcome == "runs_out":
+                # What its own run shows comes after all single changes.
+                known = {had.name for had in one.levers}
+                more = [of for of in one.ran.levers() if of.name not in known]
+                pending += [(of, one) for of in more]
         return None
-
-    def _sets(self) -> Iterator[list[Lever]]:
-        """More and more of those that could be edited: by cost, as they were told."""
-        useful = [
-            one.levers[0]
-            for one in self.tries
-            if one.ran is not None and one.ran.outcome != "failed" and self.lowers(one)
-        ]
-        for end in range(2, len(useful) + 1):
-            yield useful[:end]
 
     def is_fix(self, one: Try) -> bool:
         """Whether the changed program does what the change is for."""

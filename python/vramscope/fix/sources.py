@@ -98,11 +98,11 @@ class Sources:
                 found.append(Change(path, before, after))
         return found
 
-    def with_changes(self, changes: list[Change]) -> Sources:
+    def with_changes(self, changes: list[Change], arguments: list[str]) -> Sources:
         """The program with these changes, for the next edit."""
         new = Sources.__new__(Sources)
         new.script, new.root, new.files = self.script, self.root, self.files
-        new.arguments = list(self.arguments)
+        new.arguments = list(arguments)
         new._texts = {**self._texts, **{change.path: change.after for change in changes}}
         new._trees = {}
         return new

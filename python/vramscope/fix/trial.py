@@ -60,7 +60,8 @@ def dry_run(program: Program, output: pathlib.Path, conf: str | None = None) -> 
     last = next((one for one in reversed(lines) if one.strip()), "")
     diagnosis = _ask("diagnose", "--all", *map(str, outcome.snapshots)) if outcome.snapshots else {}
     dry = diagnosis.get("dry")
-    if dry is None or (outcome.status and dry["outcome"] == "fits"):
+    ended = dry is not None and dry["outcome"] in ("fits", "runs_out")
+    if dry is None or not ended or (outcome.status and dry["outcome"] == "fits"):
         text = f"ends with status {outcome.status}: {last}" if last else "uses no GPU"
         return Ran("failed", None, None, None, text, seconds, None, {})
     snapshot = pathlib.Path(dry["path"])

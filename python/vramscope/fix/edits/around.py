@@ -48,7 +48,7 @@ def _on_function(tree: Tree, statement: cst.BaseSmallStatement) -> None:
 
 def _wrap(tree: Tree, smalls: list[cst.BaseSmallStatement], manager: str) -> None:
     """Puts statements of one block below ``with``."""
-    lines = "".join(f"    {tree.code(one)}\n" for one in smalls)
+    lines = "".join(f"    {tree.statement(one)}\n" for one in smalls)
     tree.replace_statement(smalls[0], tree.parsed(f"with {manager}:\n{lines}"))
     for one in smalls[1:]:
         tree.replace_statement(one, [])

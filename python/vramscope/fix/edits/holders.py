@@ -165,7 +165,9 @@ def _memo(tree: Tree, holder: str) -> _Memo | None:
 
 def idle(lever: Lever, sources: Sources) -> str:
     """A model that is idle most of the time is on the device only while it runs."""
-    for holder in lever.holders:
+    # The way to a parameter, `pipe.encoder.norm.weight`, begins with the way to its model.
+    prefixes = [prefix for holder in lever.holders for prefix in _prefixes(holder)]
+    for holder in dict.fromkeys(prefixes):
         for path in sources.files:
             tree = sources.tree(path)
             calls = [
@@ -185,3 +187,8 @@ def idle(lever: Lever, sources: Sources) -> str:
             tree.add_import("torch")
             return f"{holder} on the host but at {shown(path, tree.lines(small)[0])}"
     raise Declined("no single line runs the idle model")
+
+
+def _prefixes(holder: str) -> list[str]:
+    parts = holder.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]

@@ -8,14 +8,16 @@ import re
 import libcst as cst
 
 from ..lever import Lever
-from ..rewrite import Declined, Tree, argument, expression, last_name
+from ..rewrite import Declined, Tree, argument, expression, last_name, with_keyword
 from ..sources import Sources
 from .constructors import set_trainer_arguments, trainer_arguments
 from .places import pass_at, shown, tree_at
 
 #: Options of programs for it, without their dashes.
-_OPTION = re.compile(r"--?(?:(?:per[-_]device[-_])?(?:train[-_])?batch[-_]?size|bs|b)", re.I)
-_NAMES = ("batch_size", "batchsize", "train_batch_size", "bs")
+_OPTION = re.compile(r"--?(?:(?:per[-_]device[-_])?(?:train[-_])?batch(?:[-_]?size)?|bs|b)", re.I)
+_NAMES = ("batch", "batch_size", "batchsize", "train_batch_size", "bs")
+#: Functions of PyTorch that make a tensor of a shape.
+_MAKES = re.compile(r"torch\.(rand|randn|randint|zeros|ones|empty|full)")
 
 
 def batch(lever: Lever, sources: Sources) -> str:
@@ -46,9 +48,17 @@ def _smaller(lever: Lever, sources: Sources, of_trainer: str, *, is_trained: boo
         told = set_trainer_arguments(sources, **{of_trainer: str(_times(size, factor))})
         assert told is not None
         return told
-    tree, path, node, size = _size(sources, is_trained)
-    tree.replace(node, cst.Integer(str(_times(size, factor))))
-    return f"{_times(size, factor)} in the place of {size} at {shown(path, tree.lines(node)[0])}"
+    try:
+        tree, path, node, size = _size(sources, is_trained)
+        nodes: list[cst.BaseExpression] = [node]
+    except Declined:
+        if not is_trained:
+            raise
+        tree, path, nodes, size = _shapes(lever, sources)
+    for node in nodes:
+        tree.replace(node, cst.Integer(str(_times(size, factor))))
+    at = shown(path, tree.lines(nodes[0])[0])
+    return f"{_times(size, factor)} in the place of {size} at {at}"
 
 
 def _in_arguments(sources: Sources, factor: float) -> str | None:
@@ -95,6 +105,32 @@ def _size(
     if len(found) != 1 or not is_trained:
         raise Declined(f"{len(found)} numbers in the source are the size of a batch")
     return found[0]
+
+
+def _shapes(
+    lever: Lever, sources: Sources
+) -> tuple[Tree, pathlib.Path, list[cst.BaseExpression], int]:
+    """The first sizes of all tensors that the loop around a pass makes: one number."""
+    tree, path = tree_at(lever, sources)
+    smalls = tree.smalls(lever.line)
+    loop = tree.above(smalls[0], cst.For) if smalls else None
+    if loop is None:
+        raise Declined(f"{shown(path, lever.line)} is in no loop")
+    nodes = []
+    for call in tree.all(cst.Call, loop):
+        if not _MAKES.fullmatch(tree.name(call)):
+            continue
+        # `randint` has its bounds before the shape.
+        shape = next((one.value for one in call.args if isinstance(one.value, cst.Tuple)), None)
+        first = shape.elements[0].value if shape is not None else call.args[0].value
+        if shape is None and last_name(call.func) == "randint":
+            raise Declined("no number in the source is the size of a batch")
+        nodes.append(first)
+    sizes = {_whole(node) for node in nodes}
+    size = sizes.pop() if len(sizes) == 1 else None
+    if size is None:
+        raise Declined("no number in the source is the size of a batch")
+    return tree, path, nodes, size
 
 
 def _is_shuffled(call: cst.Call) -> bool:
@@ -159,6 +195,9 @@ def accumulate(lever: Lever, sources: Sources) -> str:
         )
         assert told is not None
         return told
+    told = _of_frameworks(sources, parts)
+    if told is not None:
+        return told
     tree, path = tree_at(lever, sources)
     forward, last, backward = pass_at(tree, lever.line)
     outside = [one for one in forward if "zero_grad" in tree.code(one)]
@@ -176,13 +215,51 @@ def accumulate(lever: Lever, sources: Sources) -> str:
     body = "".join(f"    {one}\n" for one in lines)
     over = f"zip({chunks})" if len(renamed) > 1 else chunks
     text = f"for {targets} in {over}:\n{body}"
-    before = "".join(f"{tree.code(one)}\n" for one in outside)
+    before = "".join(f"{tree.statement(one)}\n" for one in outside)
     statements = [*forward, last]
     tree.replace_statement(statements[0], tree.parsed(before + text))
     for one in statements[1:]:
         tree.replace_statement(one, [])
     names = " and ".join(renamed)
     return f"{parts} parts of {names} at {shown(path, tree.lines(inside[0])[0])}"
+
+
+#: The arguments by which trainers of packages make a step of several batches.
+_STEPS_OF = {
+    "pytorch_lightning": ("Trainer", "accumulate_grad_batches"),
+    "lightning": ("Trainer", "accumulate_grad_batches"),
+    "accelerate": ("Accelerator", "gradient_accumulation_steps"),
+}
+
+
+def _of_frameworks(sources: Sources, parts: int) -> str | None:
+    """More and smaller batches a step, where a trainer adds up the gradients; ``None`` without."""
+    for path in sources.files:
+        tree = sources.tree(path)
+        for call in tree.all(cst.Call):
+            package, _, last = tree.name(call).rpartition(".")
+            name, steps = _STEPS_OF.get(package.partition(".")[0], ("", ""))
+            # Without `accumulate`, an Accelerator adds nothing up.
+            if not name or name != last or name == "Accelerator" and not _accumulates(sources):
+                continue
+            given = argument(call, steps)
+            now = _whole(given.value) if given is not None else 1
+            of, at, node, size = _size(sources, is_trained=True)
+            if now is None or size % parts:
+                raise Declined("the size of its batch is no number that can be divided")
+            of.replace(node, cst.Integer(str(size // parts)))
+            tree.replace(call, with_keyword(call, steps, str(now * parts)))
+            where = shown(path, tree.lines(call)[0])
+            return f"{steps}={now * parts} at {where}, batches of {size // parts}"
+    return None
+
+
+def _accumulates(sources: Sources) -> bool:
+    return any(
+        last_name(call.func) == "accumulate"
+        for path in sources.files
+        for call in sources.tree(path).all(cst.Call)
+    )
 
 
 def _check_mean(tree: Tree, forward: list[cst.BaseSmallStatement]) -> None:
@@ -204,7 +281,7 @@ def _batches(tree: Tree, forward: list[cst.BaseSmallStatement]) -> list[str]:
     loop = tree.above(forward[0], cst.For)
     made: dict[str, cst.BaseExpression | None] = {}
     if loop is not None:
-        made.update({one.value: None for one in tree.all(cst.Name, loop.target)})
+        made.update({name: None for name in _samples(tree, loop)})
         body = tree.statements(forward[0])
         for one in body[: body.index(forward[0])]:
             if isinstance(one, cst.Assign):
@@ -220,12 +297,26 @@ def _batches(tree: Tree, forward: list[cst.BaseSmallStatement]) -> list[str]:
         call
         for one in forward
         for call in tree.all(cst.Call, one)
-        if re.fullmatch(r"torch\.(rand|randn|randint|zeros|ones|empty|full)", tree.name(call))
+        if _MAKES.fullmatch(tree.name(call))
     ]
     texts = [tree.code(call) for call in calls]
     if not names and not texts:
         raise Declined("no tensor of its batch is a name in the loop")
     return [*names, *texts]
+
+
+def _samples(tree: Tree, loop: cst.For) -> list[str]:
+    """The targets of a loop that may be tensors: no counters, and nothing of a literal list."""
+    over, target = loop.iter, loop.target
+    if isinstance(over, cst.Call) and tree.code(over.func) == "range":
+        return []
+    if isinstance(over, (cst.List, cst.Tuple)):
+        return []
+    if isinstance(over, cst.Call) and tree.code(over.func) == "enumerate":
+        if not isinstance(target, cst.Tuple):
+            return []
+        return [name.value for one in target.elements[1:] for name in tree.all(cst.Name, one)]
+    return [one.value for one in tree.all(cst.Name, target)]
 
 
 def _values(one: cst.Assign) -> dict[str, cst.BaseExpression | None]:
@@ -250,9 +341,8 @@ def _is_tensor(tree: Tree, value: cst.BaseExpression) -> bool:
         return isinstance(first, cst.Slice) and first.lower is None and first.upper is None
     if not isinstance(value, cst.Call):
         return False
-    return last_name(value.func) in ("to", "cuda", "float", "long", "half", "bfloat16") or bool(
-        re.fullmatch(r"torch\.(rand|randn|randint|zeros|ones|empty|full)", tree.name(value))
-    )
+    moved = ("to", "cuda", "float", "long", "half", "bfloat16")
+    return last_name(value.func) in moved or bool(_MAKES.fullmatch(tree.name(value)))
 
 
 def _loss(tree: Tree, backward: cst.Call) -> str:

@@ -40,14 +40,12 @@ fn in_parts(
         (frame.line > 0).then_some((frame.name, frame.file))
     };
     let function = function_of(stack).ok_or(Declined::NoFailedPass)?;
-    let runs_model = lives.stacks.any(cx.snapshot.stacks.frames(stack), Mark::MODULE_CALL);
     let (phase, _) = lives.at(failure.at);
     let is_forward = matches!(
         phase,
         StepPhase::Forward | StepPhase::Evaluation | StepPhase::Generation | StepPhase::Other
     );
-    let begin = facts.passes.iter().rfind(|pass| pass.begin < failure.at).map(|pass| pass.begin);
-    if !is_forward || begin.is_none() && !runs_model {
+    if !is_forward {
         return Err(Declined::NoFailedPass);
     }
     // What is alive yet may wait for a backward pass to come.
@@ -60,7 +58,11 @@ fn in_parts(
         let of = |stack| function_of(stack) == Some(function);
         life.stack.is_some_and(|stack| *known.entry(stack).or_insert_with(|| of(stack)))
     };
-    let from = begin.unwrap_or(failure.at);
+    // What the failed call has made before. An earlier call's result is not divided.
+    let begin = facts.passes.iter().rfind(|pass| pass.begin < failure.at);
+    let before = lives.all[lives.born(begin.map_or(f64::MIN, |pass| pass.begin), failure.at)].iter();
+    let began = before.rev().take_while(|life| of_function(life)).last();
+    let from = began.map_or(failure.at, |life| life.begin);
     let (mut made, mut kept) = (0, 0);
     for life in lives.all.iter().filter(|life| life.begin < from && of_function(life)) {
         made += life.bytes;
@@ -71,10 +73,6 @@ fn in_parts(
     if made == 0 || kept * 100 >= made * MAX_KEPT_PERCENT {
         return Err(Declined::KeptForBackward);
     }
-    // An earlier call's result is not divided.
-    let before = lives.all[lives.born(from, failure.at)].iter();
-    let began = before.rev().take_while(|life| of_function(life)).last();
-    let from = began.map_or(failure.at, |life| life.begin);
     let parts = u64::from(parts);
     let mut changed = 0;
     for life in lives.all.iter_mut().filter(|life| life.begin >= from) {
