@@ -103,7 +103,7 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         "from transformers import TrainingArguments\nargs = TrainingArguments('out', optim='sgd')\n",
         [
             "-args = TrainingArguments('out', optim='sgd')",
-            '+args = TrainingArguments(\'out\', optim="adamw_bnb_8bit")',
+            "+args = TrainingArguments('out', optim=\"adamw_bnb_8bit\")",
         ],
     ),
     (
@@ -219,8 +219,7 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         "checkpoint:all",
         3,
         {},
-        "import torch\nfor i, block in enumerate(self.blocks):\n"
-        "    x = block(x, mask=mask)\n",
+        "import torch\nfor i, block in enumerate(self.blocks):\n    x = block(x, mask=mask)\n",
         [
             "-    x = block(x, mask=mask)",
             "+from torch.utils.checkpoint import checkpoint",
@@ -376,19 +375,63 @@ def test_a_form_is_edited(
 
 
 REFUSED = [
-    ("two optimizers", "foreach:off", 0, {}, "import torch\na = torch.optim.SGD(p)\nb = torch.optim.SGD(q)\n"),
+    (
+        "two optimizers",
+        "foreach:off",
+        0,
+        {},
+        "import torch\na = torch.optim.SGD(p)\nb = torch.optim.SGD(q)\n",
+    ),
     ("another optimizer", "optimizer:sgd", 0, {}, "import torch\na = torch.optim.AdamW(p)\n"),
-    ("gradients that are read", "zero_grad:early", 0, {}, "for x in d:\n    o.zero_grad()\n    l.backward()\n    o.step()\n    print(p.grad)\n"),
-    ("a sum of losses", "accumulate:2", 2, {}, "for x in d:\n    loss = model(x.cuda()).sum()\n    loss.backward()\n"),
-    ("a kept loss that backward needs", "del:a.py:2", 0, {"holders": ("kept",)}, "for x in d:\n    kept.append(m(x))\nloss = sum(kept)\nloss.backward()\n"),
-    ("a function of all rows", "in_parts:2", 3, {}, "import torch\ndef f(x):\n    y = x - x.mean(0)\n    return y\n"),
-    ("a line of a package", "offload_activations", 2, {"file": "/usr/lib/other.py"}, "loss = f(x)\nloss.backward()\n"),
-    ("no number", "batch:0.5", 0, {}, "from torch.utils.data import DataLoader\nl = DataLoader(d, batch_size=n)\n"),
+    (
+        "gradients that are read",
+        "zero_grad:early",
+        0,
+        {},
+        "for x in d:\n    o.zero_grad()\n    l.backward()\n    o.step()\n    print(p.grad)\n",
+    ),
+    (
+        "a sum of losses",
+        "accumulate:2",
+        2,
+        {},
+        "for x in d:\n    loss = model(x.cuda()).sum()\n    loss.backward()\n",
+    ),
+    (
+        "a kept loss that backward needs",
+        "del:a.py:2",
+        0,
+        {"holders": ("kept",)},
+        "for x in d:\n    kept.append(m(x))\nloss = sum(kept)\nloss.backward()\n",
+    ),
+    (
+        "a function of all rows",
+        "in_parts:2",
+        3,
+        {},
+        "import torch\ndef f(x):\n    y = x - x.mean(0)\n    return y\n",
+    ),
+    (
+        "a line of a package",
+        "offload_activations",
+        2,
+        {"file": "/usr/lib/other.py"},
+        "loss = f(x)\nloss.backward()\n",
+    ),
+    (
+        "no number",
+        "batch:0.5",
+        0,
+        {},
+        "from torch.utils.data import DataLoader\nl = DataLoader(d, batch_size=n)\n",
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "fields", "text"), [one[1:] for one in REFUSED], ids=[one[0] for one in REFUSED]
+    ("name", "line", "fields", "text"),
+    [one[1:] for one in REFUSED],
+    ids=[one[0] for one in REFUSED],
 )
 def test_what_is_not_certain_is_refused(
     tmp_path: pathlib.Path, name: str, line: int, fields: dict[str, Any], text: str

@@ -33,7 +33,9 @@ def _parser() -> Parser:
     add("--force", action="store_true", help="even if the file has changes without a commit")
     add("--gpu", metavar="NAME", help="the GPU: H100, A100, L4, ... (default H100)")
     add("--memory", metavar="SIZE", help="the memory of the device, such as 24GiB")
-    add("--python", metavar="P", help="the Python with PyTorch. Without it: this one, or the PATH's")
+    add(
+        "--python", metavar="P", help="the Python with PyTorch. Without it: this one, or the PATH's"
+    )
     add("-o", "--output", metavar="DIR", help="where recordings go. Without it, a new folder")
     add("--steps", type=positive, metavar="N", help="end after N steps of the optimizer")
     add("--seconds", type=positive, default=1800, metavar="N", help="end after N seconds each")

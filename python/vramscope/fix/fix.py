@@ -16,7 +16,6 @@ from .sources import Sources, write
 from .trial import CONF, Ran, dry_run, recorded, sidecar
 
 
-
 class Fix:
     """A program, and the change that was looked for."""
 
@@ -154,7 +153,9 @@ class Fix:
         if found.arguments != self.sources.arguments:
             lines.append(f"help: run it with {' '.join(found.arguments)}")
         if found.changes and self.is_written:
-            names = ", ".join(str(change.path.relative_to(self.sources.root)) for change in found.changes)
+            names = ", ".join(
+                str(change.path.relative_to(self.sources.root)) for change in found.changes
+            )
             lines.append(f"written: {names}")
         elif found.changes:
             lines.append(f"help: vramscope fix --apply {found.name} --write ... writes it")

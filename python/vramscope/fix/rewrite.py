@@ -39,7 +39,7 @@ class Tree:
         self._names = wrapper.resolve(QualifiedNameProvider)
         self._nodes: dict[cst.CSTNode, cst.CSTNode] = {}
         self._statements: dict[cst.BaseSmallStatement, Statements] = {}
-        self._imports: list[tuple[str, Optional[str]]] = []
+        self._imports: list[tuple[str, str | None]] = []
 
     # What is there.
 
@@ -220,7 +220,7 @@ class _Rewrite(cst.CSTTransformer):
 
     def on_leave(  # type: ignore[override]
         self, original_node: cst.CSTNode, updated_node: cst.CSTNode
-    ) -> Union[cst.CSTNode, cst.RemovalSentinel, cst.FlattenSentinel[cst.BaseStatement]]:
+    ) -> cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         if original_node in self._nodes:
             return self._nodes[original_node]
         if isinstance(original_node, cst.SimpleStatementLine) and self._is_changed(original_node):
@@ -232,13 +232,13 @@ class _Rewrite(cst.CSTTransformer):
             return cst.IndentedBlock(self._pieces(original_node, updated_node), header=header)
         return updated_node
 
-    def _is_changed(self, of: Union[cst.SimpleStatementLine, cst.SimpleStatementSuite]) -> bool:
+    def _is_changed(self, of: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> bool:
         return any(one in self._statements for one in of.body)
 
     def _pieces(
         self,
-        original: Union[cst.SimpleStatementLine, cst.SimpleStatementSuite],
-        updated: Union[cst.SimpleStatementLine, cst.SimpleStatementSuite],
+        original: cst.SimpleStatementLine | cst.SimpleStatementSuite,
+        updated: cst.SimpleStatementLine | cst.SimpleStatementSuite,
     ) -> list[cst.BaseStatement]:
         found: list[cst.BaseStatement] = []
         for before, after in zip(original.body, updated.body):
@@ -248,7 +248,7 @@ class _Rewrite(cst.CSTTransformer):
 
     def _lines(
         self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
-    ) -> Union[cst.RemovalSentinel, cst.FlattenSentinel[cst.BaseStatement]]:
+    ) -> cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         found = self._pieces(original, updated)
         if not found:
             return cst.RemovalSentinel.REMOVE

@@ -65,30 +65,30 @@ class Search:
     def applied(self, levers: list[Lever], onto: Try | None = None) -> Try:
         """Tries these changes together, on top of an earlier try."""
         found = Try(levers, arguments=list(self._sources.arguments))
-        whole: dict[pathlib.Path, Change] = {}
+        files: dict[pathlib.Path, Change] = {}
         if onto is not None:
             found.levers = [*onto.levers, *levers]
             found.edits, found.conf = list(onto.edits), onto.conf
             found.arguments = list(onto.arguments)
-            whole = {change.path: change for change in onto.changes}
+            files = {change.path: change for change in onto.changes}
         self.tries.append(found)
-        for lever in (part for lever in levers for part in lever.parts()):
+        for lever in (part for whole in levers for part in whole.parts()):
             try:
                 if lever.conf is not None:
                     found.conf = lever.conf
                     found.edits.append(f"the setting {lever.conf}")
                     continue
-                sources = self._sources.with_changes(list(whole.values()), found.arguments)
+                sources = self._sources.with_changes(list(files.values()), found.arguments)
                 found.edits.append(edit(lever, sources))
                 found.arguments = sources.arguments
                 for change in sources.changes():
-                    first = whole.get(change.path)
+                    first = files.get(change.path)
                     before = first.before if first else change.before
-                    whole[change.path] = dataclasses.replace(change, before=before)
+                    files[change.path] = dataclasses.replace(change, before=before)
             except Declined as reason:
                 found.declined = str(reason)
                 return found
-        found.changes = list(whole.values())
+        found.changes = list(files.values())
         found.diff = self._sources.diff(found.changes, base=_base(self._sources.root))
         if not found.changes and found.conf is None and found.arguments == self._sources.arguments:
             found.declined = "the source has it already"

@@ -130,7 +130,9 @@ class Sources:
         """
         with tempfile.TemporaryDirectory(prefix="vramscope-fix-") as folder:
             root = pathlib.Path(folder)
-            _links(self.root, root, {change.path: change.after for change in changes})
+            # Python looks for modules in the folder that a link to a script leads to.
+            files = {self.script: self.text(self.script)}
+            _links(self.root, root, {**files, **{one.path: one.after for one in changes}})
             yield root / self.script.name
 
 

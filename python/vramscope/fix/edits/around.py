@@ -24,9 +24,7 @@ def offload(lever: Lever, sources: Sources) -> str:
 def no_grad(lever: Lever, sources: Sources) -> str:
     """A forward pass that nothing is derived from runs without autograd."""
     tree, path = tree_at(lever, sources)
-    calling = [
-        one for one in tree.smalls(lever.line) if any(True for _ in tree.all(cst.Call, one))
-    ]
+    calling = [one for one in tree.smalls(lever.line) if any(True for _ in tree.all(cst.Call, one))]
     if len(calling) != 1:
         raise Declined(f"{shown(path, lever.line)} has {len(calling)} statements that call")
     statement = calling[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Iterator
 
 import libcst as cst
@@ -31,7 +30,9 @@ def checkpoint(lever: Lever, sources: Sources) -> str:
         for call, loop in _block_calls(tree, small):
             _in_loop(tree, call, loop, is_half)
             return f"checkpoint() around the call of {'every other' if is_half else 'each'} block at {at}"
-    forward = next((one for one in tree.all(cst.FunctionDef) if _is_forward_at(tree, one, lever)), None)
+    forward = next(
+        (one for one in tree.all(cst.FunctionDef) if _is_forward_at(tree, one, lever)), None
+    )
     if forward is None or is_half:
         raise Declined(f"{at} is in no loop over blocks")
     _in_forward(tree, forward)
@@ -52,7 +53,13 @@ def each(lever: Lever, sources: Sources) -> str:
             if len(found) != 1:
                 raise Declined(f"{tree.code(function)} has no single loop over blocks")
             _in_loop(tree, *found[0], is_half=False)
-            own = ("use_reentrant", "preserve_rng_state", "determinism_check", "debug", "context_fn")
+            own = (
+                "use_reentrant",
+                "preserve_rng_state",
+                "determinism_check",
+                "debug",
+                "context_fn",
+            )
             args = [one for one in call.args[1:] if not (one.keyword and one.keyword.value in own)]
             if args:
                 args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)

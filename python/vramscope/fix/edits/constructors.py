@@ -7,7 +7,7 @@ import libcst as cst
 from ..lever import Lever
 from ..rewrite import Declined, argument, expression, last_name, with_keyword
 from ..sources import Sources
-from .places import assigned, shown, single_call
+from .places import CallAt, assigned, calls, shown, single_call
 
 #: Optimizers of PyTorch with an implementation in one kernel.
 _FUSED = {"Adam", "AdamW", "SGD", "Adagrad"}
@@ -30,19 +30,18 @@ _OF_TRAINER = {
 _NOT_OF_8BIT = ("foreach", "fused", "capturable", "differentiable", "maximize")
 
 
-def trainer_arguments(sources: Sources) -> tuple[object, ...] | None:
+def trainer_arguments(sources: Sources) -> CallAt | None:
     """The one call of a class such as ``transformers.TrainingArguments``; ``None`` without one."""
-    try:
-        return single_call(sources, _is_trainer_arguments, "TrainingArguments")
-    except Declined as error:
-        if str(error).startswith("no call"):
-            return None
-        raise
+    if not calls(sources, _is_trainer_arguments):
+        return None
+    return single_call(sources, _is_trainer_arguments, "TrainingArguments")
 
 
 def _is_trainer_arguments(name: str) -> bool:
     package, _, last = name.rpartition(".")
-    own = last.endswith("TrainingArguments") or (package.startswith("trl") and last[-6:] == "Config")
+    own = last.endswith("TrainingArguments") or (
+        package.startswith("trl") and last[-6:] == "Config"
+    )
     return own and package.partition(".")[0] in ("transformers", "trl")
 
 
@@ -51,13 +50,12 @@ def set_trainer_arguments(sources: Sources, **values: str) -> str | None:
     found = trainer_arguments(sources)
     if found is None:
         return None
-    tree, path, call = found
-    new = call
+    new = found.call
     for name, value in values.items():
-        new = with_keyword(new, name, value)  # type: ignore[arg-type]
-    tree.replace(call, new)  # type: ignore[attr-defined]
+        new = with_keyword(new, name, value)
+    found.tree.replace(found.call, new)
     words = ", ".join(f"{name}={value}" for name, value in values.items())
-    return f"{words} at {shown(path, tree.lines(call)[0])}"  # type: ignore
+    return f"{words} at {found.shown}"
 
 
 def optimizer(lever: Lever, sources: Sources) -> str:
@@ -135,8 +133,10 @@ def bound_queue(lever: Lever, sources: Sources) -> str:
 
 
 def _is_optimizer(name: str) -> bool:
-    return name.startswith("torch.optim.") and name.rpartition(".")[2][:1].isupper() and not (
-        ".lr_scheduler." in name or ".swa_utils." in name
+    return (
+        name.startswith("torch.optim.")
+        and name.rpartition(".")[2][:1].isupper()
+        and not (".lr_scheduler." in name or ".swa_utils." in name)
     )
 
 

@@ -51,7 +51,11 @@ def _of_holder(tree: Tree, path: pathlib.Path, holder: str) -> str | None:
     _check_unused_by_backward(tree, holder, store)
     value = _tensor(tree, store)
     text = tree.code(value)
-    bare = text if isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) else f"({text})"
+    bare = (
+        text
+        if isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        else f"({text})"
+    )
     is_sum = not isinstance(tree.parent(store), cst.Arg)
     # A sum is made on the device; a list is only kept.
     moved = ".detach()" if is_sum else ".detach().cpu()"

@@ -22,17 +22,17 @@ _ALONG = {"amax", "amin", "argmax", "argmin", "log_softmax", "mean", "norm", "so
 def in_parts(lever: Lever, sources: Sources) -> str:
     """The function of a line runs for some rows of its arguments after the other."""
     tree, path = tree_at(lever, sources)
-    function = next(
-        (one for one in tree.all(cst.FunctionDef) if lever.line in tree.lines(one)), None
-    )
-    if function is None or not isinstance(function.body, cst.IndentedBlock):
+    around = [one for one in tree.all(cst.FunctionDef) if lever.line in tree.lines(one)]
+    if not around:
         raise Declined(f"{shown(path, lever.line)} is in no function")
-    inner = [one for one in tree.all(cst.FunctionDef) if lever.line in tree.lines(one)][-1]
+    inner = around[-1]
     params = [one.name.value for one in inner.params.params]
     if not params or params[0] == "self" or tree.above(inner, cst.ClassDef) is not None:
         raise Declined(f"{inner.name.value} is no function of tensors alone")
     name = inner.name.value
-    divided = next((of for of in ([params[0]], params) if _Rows(tree, inner, of).are_results()), None)
+    divided = next(
+        (of for of in ([params[0]], params) if _Rows(tree, inner, of).are_results()), None
+    )
     if divided is None:
         raise Declined(f"the source does not show that {name}() works on each row alone")
     parts = [f"{one}_part" if one in divided else one for one in params]
@@ -55,7 +55,7 @@ def in_parts(lever: Lever, sources: Sources) -> str:
         if one is inner:
             body += [renamed, new.with_changes(leading_lines=[cst.EmptyLine(indent=False)] * 2)]
         else:
-            body.append(one)  # type: ignore[arg-type]
+            body.append(one)
     tree.replace(whole, whole.with_changes(body=body))
     tree.add_import("torch")
     return f"{name}() in {lever.value} parts of {' and '.join(divided)}"
@@ -96,7 +96,8 @@ class _Rows:
         """Whether all results are so."""
         results = 0
         body = self._function.body
-        assert isinstance(body, cst.IndentedBlock)
+        if not isinstance(body, cst.IndentedBlock):
+            return False
         for line in body.body:
             if not isinstance(line, cst.SimpleStatementLine):
                 return False
@@ -143,7 +144,11 @@ class _Rows:
             if isinstance(node, cst.BinaryOperation) and isinstance(
                 node.operator, cst.MatrixMultiply
             ):
-                return self._is_row(node.left) if self._is_row(sides[1] or node.left) is False else None
+                return (
+                    self._is_row(node.left)
+                    if self._is_row(sides[1] or node.left) is False
+                    else None
+                )
             return self._any([one for one in sides if one is not None])
         if isinstance(node, cst.Subscript):
             row = self._is_row(node.value)
@@ -165,8 +170,8 @@ class _Rows:
     def _of_call(self, node: cst.Call) -> bool | None:
         values = [one.value for one in node.args]
         if isinstance(node.func, cst.Name) and node.func.value in self._lambdas:
-            own = self._lambdas[node.func.value]
-            params = [one.name.value for one in own.params.params]
+            called = self._lambdas[node.func.value]
+            params = [one.name.value for one in called.params.params]
             if len(params) != len(values):
                 return None
             outer = set(self._rows)
@@ -175,7 +180,7 @@ class _Rows:
                 if row is None:
                     return None
                 (self._rows.add if row else self._rows.discard)(name)
-            result = self._is_row(own.body)
+            result = self._is_row(called.body)
             self._rows = outer
             return result
         if not isinstance(node.func, cst.Attribute):

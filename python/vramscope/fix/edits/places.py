@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Callable, NamedTuple
 
 import libcst as cst
 
@@ -27,20 +28,35 @@ def shown(path: pathlib.Path, line: int) -> str:
     return f"{path.name}:{line}"
 
 
-def single_call(
-    sources: Sources, is_named: object, what: str
-) -> tuple[Tree, pathlib.Path, cst.Call]:
-    """The one call of the program with such a name."""
-    assert callable(is_named)
-    found = [
-        (sources.tree(path), path, call)
+class CallAt(NamedTuple):
+    """A call of the program."""
+
+    tree: Tree
+    path: pathlib.Path
+    call: cst.Call
+
+    @property
+    def shown(self) -> str:
+        """``train.py:12``."""
+        return shown(self.path, self.tree.lines(self.call)[0])
+
+
+def calls(sources: Sources, is_named: Callable[[str], bool]) -> list[CallAt]:
+    """The calls of the program whose function has such a name by the imports."""
+    return [
+        CallAt(sources.tree(path), path, call)
         for path in sources.files
         for call in sources.tree(path).calls(is_named)
     ]
+
+
+def single_call(sources: Sources, is_named: Callable[[str], bool], what: str) -> CallAt:
+    """The one call of the program with such a name."""
+    found = calls(sources, is_named)
     if not found:
         raise Declined(f"no call of {what} is in {_files(sources)}")
     if len(found) > 1:
-        lines = ", ".join(shown(path, tree.lines(call)[0]) for tree, path, call in found[:3])
+        lines = ", ".join(one.shown for one in found[:3])
         raise Declined(f"{len(found)} calls of {what}: {lines}")
     return found[0]
 

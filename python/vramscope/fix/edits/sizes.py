@@ -16,13 +16,16 @@ from .places import pass_at, shown, tree_at
 #: Options of programs for it, without their dashes.
 _OPTION = re.compile(r"--?(?:(?:per[-_]device[-_])?(?:train[-_])?batch(?:[-_]?size)?|bs|b)", re.I)
 _NAMES = ("batch", "batch_size", "batchsize", "train_batch_size", "bs")
+#: Arguments of transformers' trainer.
+_BATCH_OF_TRAINER = "per_device_train_batch_size"
+_STEPS_OF_TRAINER = "gradient_accumulation_steps"
 #: Functions of PyTorch that make a tensor of a shape.
 _MAKES = re.compile(r"torch\.(rand|randn|randint|zeros|ones|empty|full)")
 
 
 def batch(lever: Lever, sources: Sources) -> str:
     """A smaller batch in training."""
-    return _smaller(lever, sources, "per_device_train_batch_size", is_trained=True)
+    return _smaller(lever, sources, _BATCH_OF_TRAINER, is_trained=True)
 
 
 def eval_batch(lever: Lever, sources: Sources) -> str:
@@ -38,8 +41,7 @@ def _smaller(lever: Lever, sources: Sources, of_trainer: str, *, is_trained: boo
             return told
     trainer = trainer_arguments(sources)
     if trainer is not None:
-        call = trainer[2]
-        assert isinstance(call, cst.Call)
+        call = trainer.call
         # transformers has 8 where nothing is said.
         given = argument(call, of_trainer)
         size = _whole(given.value) if given is not None else 8
@@ -77,9 +79,7 @@ def _in_arguments(sources: Sources, factor: float) -> str | None:
     return None
 
 
-def _size(
-    sources: Sources, is_trained: bool
-) -> tuple[Tree, pathlib.Path, cst.BaseExpression, int]:
+def _size(sources: Sources, is_trained: bool) -> tuple[Tree, pathlib.Path, cst.BaseExpression, int]:
     """The number in the source that is the size of a batch."""
     loaders = [
         (sources.tree(path), path, call)
@@ -180,18 +180,15 @@ def accumulate(lever: Lever, sources: Sources) -> str:
     parts = int(lever.value)
     trainer = trainer_arguments(sources)
     if trainer is not None:
-        call = trainer[2]
-        assert isinstance(call, cst.Call)
-        sizes = []
-        for name, default in (("per_device_train_batch_size", 8), ("gradient_accumulation_steps", 1)):
-            given = argument(call, name)
-            sizes.append(_whole(given.value) if given is not None else default)
-        if None in sizes or sizes[0] % parts:  # type: ignore[operator]
+        call = trainer.call
+        given = [argument(call, name) for name in (_BATCH_OF_TRAINER, _STEPS_OF_TRAINER)]
+        # transformers has 8 and 1 where nothing is said.
+        size, steps = (_whole(one.value) if one else own for one, own in zip(given, (8, 1)))
+        if size is None or steps is None or size % parts:
             raise Declined("the size of its batch is no number in the source that can be divided")
         told = set_trainer_arguments(
             sources,
-            per_device_train_batch_size=str(sizes[0] // parts),  # type: ignore[operator]
-            gradient_accumulation_steps=str(sizes[1] * parts),  # type: ignore[operator]
+            **{_BATCH_OF_TRAINER: str(size // parts), _STEPS_OF_TRAINER: str(steps * parts)},
         )
         assert told is not None
         return told
@@ -240,11 +237,11 @@ def _of_frameworks(sources: Sources, parts: int) -> str | None:
             package, _, last = tree.name(call).rpartition(".")
             name, steps = _STEPS_OF.get(package.partition(".")[0], ("", ""))
             # Without `accumulate`, an Accelerator adds nothing up.
-            if not name or name != last or name == "Accelerator" and not _accumulates(sources):
+            if not name or name != last or (name == "Accelerator" and not _accumulates(sources)):
                 continue
             given = argument(call, steps)
             now = _whole(given.value) if given is not None else 1
-            of, at, node, size = _size(sources, is_trained=True)
+            of, _at, node, size = _size(sources, is_trained=True)
             if now is None or size % parts:
                 raise Declined("the size of its batch is no number that can be divided")
             of.replace(node, cst.Integer(str(size // parts)))
