@@ -88,11 +88,11 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         "optimizer:8bit",
         0,
         {},
-        "import torch.optim as optim\nopt = optim.AdamW(p, lr=1e-3, fused=True, weight_decay=0.1)\n",
+        "import torch.optim as optim\nopt = optim.AdamW(p, lr=1e-3, fused=True, amsgrad=True)\n",
         [
-            "-opt = optim.AdamW(p, lr=1e-3, fused=True, weight_decay=0.1)",
+            "-opt = optim.AdamW(p, lr=1e-3, fused=True, amsgrad=True)",
             "+import bitsandbytes",
-            "+opt = bitsandbytes.optim.AdamW8bit(p, lr=1e-3, weight_decay=0.1)",
+            "+opt = bitsandbytes.optim.AdamW8bit(p, lr=1e-3, amsgrad=True)",
         ],
     ),
     (
@@ -100,10 +100,10 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         "optimizer:8bit",
         0,
         {},
-        "from transformers import TrainingArguments\nargs = TrainingArguments('out', optim='sgd')\n",
+        "from transformers import TrainingArguments\nargs = TrainingArguments('o', optim='sgd')\n",
         [
-            "-args = TrainingArguments('out', optim='sgd')",
-            "+args = TrainingArguments('out', optim=\"adamw_bnb_8bit\")",
+            "-args = TrainingArguments('o', optim='sgd')",
+            "+args = TrainingArguments('o', optim=\"adamw_bnb_8bit\")",
         ],
     ),
     (
@@ -123,10 +123,10 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         "accumulate:2",
         0,
         {},
-        "from trl import SFTConfig\nc = SFTConfig(per_device_train_batch_size=4, bf16=True)\n",
+        "from trl import SFTConfig\nc = SFTConfig(per_device_train_batch_size=4)\n",
         [
-            "-c = SFTConfig(per_device_train_batch_size=4, bf16=True)",
-            "+c = SFTConfig(per_device_train_batch_size=2, bf16=True, gradient_accumulation_steps=2)",
+            "-c = SFTConfig(per_device_train_batch_size=4)",
+            "+c = SFTConfig(per_device_train_batch_size=2, gradient_accumulation_steps=2)",
         ],
     ),
     (
@@ -306,10 +306,10 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         "",
         0,
         {"recipe": None, "cures": "buckets"},
-        "from torch.nn.parallel import DistributedDataParallel as DDP\nm = DDP(m, device_ids=[r])\n",
+        "from torch.nn.parallel import DistributedDataParallel as DDP\nm = DDP(m, static=1)\n",
         [
-            "-m = DDP(m, device_ids=[r])",
-            "+m = DDP(m, device_ids=[r], gradient_as_bucket_view=True)",
+            "-m = DDP(m, static=1)",
+            "+m = DDP(m, static=1, gradient_as_bucket_view=True)",
         ],
     ),
     (

@@ -29,7 +29,8 @@ def checkpoint(lever: Lever, sources: Sources) -> str:
     for small in tree.smalls(lever.line):
         for call, loop in _block_calls(tree, small):
             _in_loop(tree, call, loop, is_half)
-            return f"checkpoint() around the call of {'every other' if is_half else 'each'} block at {at}"
+            which = "every other" if is_half else "each"
+            return f"checkpoint() around the call of {which} block at {at}"
     forward = next(
         (one for one in tree.all(cst.FunctionDef) if _is_forward_at(tree, one, lever)), None
     )
@@ -94,7 +95,7 @@ def _of_package(lever: Lever, sources: Sources) -> str:
 
 
 def _is_of_transformers(tree: Tree, one: cst.Assign) -> bool:
-    """Whether a statement makes a model: ``GPT2LMHeadModel(config).cuda()``, or a pretrained one."""
+    """Whether a statement makes a model: ``GPT2LMHeadModel(config).cuda()``."""
     names = (tree.name(call) for call in tree.all(cst.Call, one.value))
     parts = (name.split(".") for name in names if name.startswith("transformers."))
     return any("Model" in part[1] or "For" in part[1] for part in parts if len(part) > 1)
