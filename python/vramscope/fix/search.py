@@ -110,8 +110,13 @@ class Search:
                 return one
             if sets and one.ran is not None and one.ran.outcome == "runs_out":
                 # What its own run shows comes after all single changes.
-                known = {had.name for had in one.levers}
-                more = [of for of in one.ran.levers() if of.name not in known]
+                # One change in two strengths is one change.
+                known = {part.recipe for had in one.levers for part in had.parts()}
+                more = [
+                    of
+                    for of in one.ran.levers()
+                    if all(part.recipe not in known for part in of.parts() if part.recipe)
+                ]
                 pending += [(of, one) for of in more]
         return None
 

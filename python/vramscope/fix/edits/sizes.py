@@ -57,6 +57,8 @@ def _smaller(lever: Lever, sources: Sources, of_trainer: str, *, is_trained: boo
         if not is_trained:
             raise
         tree, path, nodes, size = _shapes(lever, sources)
+    if _times(size, factor) == size:
+        raise Declined(f"the batch at {shown(path, tree.lines(nodes[0])[0])} has {size}")
     for node in nodes:
         tree.replace(node, cst.Integer(str(_times(size, factor))))
     at = shown(path, tree.lines(nodes[0])[0])
