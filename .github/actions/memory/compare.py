@@ -80,7 +80,7 @@ def folder_of(script: Script) -> pathlib.Path:
 
 def slug(text: str) -> str:
     """A text as the name of a file."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return re.sub(r"\W+", "-", text.lower()).strip("-")
 
 
 def compare(program: Program, script: Script, base: Run | None, branch: Run) -> Compared:

@@ -72,7 +72,7 @@ def main() -> None:
     with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as summary:
         summary.write(pathlib.Path(os.environ["SUMMARY"]).read_text(encoding="utf-8") + reports)
     event = json.loads(pathlib.Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    if os.environ["INPUT_COMMENT"] != "true" or "pull_request" not in event:
+    if os.environ["INPUT_COMMENT"].lower() != "true" or "pull_request" not in event:
         return
     text = pathlib.Path(os.environ["COMMENT"]).read_text(encoding="utf-8") + reports
     try:

@@ -106,9 +106,13 @@ def head(title: str, found: Sequence[Compared], base: str) -> str:
     failing = [one for one in found if one.failures()]
     changed = [one for one in found if one.change]
     if failing:
-        verdict = f"{len(failing)} of {len(found)} scripts fail"
+        verdict = f"{of_scripts(failing, found)} {'fails' if len(failing) == 1 else 'fail'}"
+    elif out := [one for one in found if one.branch.runs_out]:
+        verdict = f"{of_scripts(out, found)} without enough memory"
     elif not changed:
-        verdict = "no peak changed" if any(one.change == 0 for one in found) else "no comparison"
+        verdict = (
+            "no peak changed" if any(one.change == 0 for one in found) else "nothing to compare"
+        )
     else:
         most = max(changed, key=lambda one: abs(one.change or 0))
         verdict = f"{code(most.name)} {most.change_text().strip('*')}"
@@ -131,6 +135,11 @@ def head(title: str, found: Sequence[Compared], base: str) -> str:
     footer = f"Dry runs without a GPU, compared with {base[:10]}: peaks of `active_bytes`."
     parts = [f"### {title}: {verdict}", notes, "\n".join(rows), footer]
     return "\n\n".join(part for part in parts if part)
+
+
+def of_scripts(some: Sequence[Compared], found: Sequence[Compared]) -> str:
+    """How many of the scripts: ``1 of 3 scripts``."""
+    return f"{len(some)} of {len(found)} script{'' if len(found) == 1 else 's'}"
 
 
 def comment(parts: Sequence[str], longest: int) -> str:
