@@ -29,7 +29,7 @@ TEST_DATA = ROOT / "test_data"
 PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
 UPDATE = "UPDATE_DOCUMENTS" in os.environ
 
-FOLDERS = ["", "docs", "docs/ci", "python", "web/viewer", "bench"]
+FOLDERS = ["", "docs", "docs/ci", "python", "web/viewer", "bench", ".github/actions/memory"]
 FOLDERS += ["crates/vramscope-cli/skills/vramscope"]
 FOLDERS += ["scripts/standin", "scripts/twins", "crates/vramscope-fuzz"]
 FOLDERS += [f"crates/vramscope-{name}" for name in ("trace", "inference", "snapshot", "report")]

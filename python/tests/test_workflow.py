@@ -11,11 +11,11 @@ import gzip
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
 import pytest
+from steps import evaluated, steps
 
 ROOT = pathlib.Path(__file__).parents[2]
 TEST_DATA = ROOT / "test_data"
@@ -43,39 +43,6 @@ mkdir -p "$3/exit"
 [ -z "$recording" ] || cp "$TOLD/../$recording" "$3/exit/rank0_memory_snapshot.pickle"
 exit "$status"
 """
-
-
-@dataclasses.dataclass
-class Step:
-    """A step that runs commands."""
-
-    name: str
-    run: str
-    env: dict[str, str]
-
-
-def unindented(lines: list[str]) -> str:
-    indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
-    return "\n".join(line[indent:] for line in lines).rstrip() + "\n"
-
-
-def steps() -> list[Step]:
-    """The steps with commands, in the form that the workflow is written in."""
-    found = []
-    for text in re.split(r"^ {6}- ", WORKFLOW.read_text(), flags=re.MULTILINE)[1:]:
-        run = re.search(r"^ {8}run: (?:\|\n((?: {10}.*\n|\n)+)|(.+))", text, re.MULTILINE)
-        if run is None:
-            assert text.startswith("uses: "), text
-            continue
-        env = re.search(r"^ {8}env:\n((?: {10}.*\n)+)", text, re.MULTILINE)
-        found.append(
-            Step(
-                name=text.splitlines()[0].removeprefix("name: "),
-                run=unindented(run[1].splitlines()) if run[1] else run[2] + "\n",
-                env=dict(re.findall(r"^ {10}(\w+): (.+)$", env[1], re.MULTILINE)) if env else {},
-            )
-        )
-    return found
 
 
 @dataclasses.dataclass
@@ -133,24 +100,15 @@ def run(tmp_path: pathlib.Path, base: str, branch: str, status: int = 0) -> Outc
         "GITHUB_ENV": str(told / "env"),
         "GITHUB_STEP_SUMMARY": str(told / "summary.md"),
     }
-    for step in steps():
-        assert "${{" not in step.run, "a value becomes part of a command only by a variable"
-        own = {
-            name: re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], value)
-            for name, value in step.env.items()
-        }
+    for step in steps(WORKFLOW):
+        if not step.run:
+            continue
+        own = {name: evaluated(value, values) for name, value in step.env.items()}
         if (told / "env").exists():
             environ.update(line.split("=", 1) for line in (told / "env").read_text().splitlines())
-        process = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.run],
-            cwd=work,
-            env={**environ, **own},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        process = step.start(work, {**environ, **own})
         if process.returncode:
-            return Outcome(f"{step.name}: {process.stdout}{process.stderr}", told, work)
+            return Outcome(f"{step.name}: {process.stdout}", told, work)
     return Outcome(None, told, work)
 
 
@@ -161,7 +119,7 @@ OOM = "documents/oom_except.pickle.gz"
 
 
 def test_the_workflow_has_the_steps_that_are_run() -> None:
-    names = [step.name for step in steps()]
+    names = [step.name for step in steps(WORKFLOW) if step.run]
     assert names[:4] == ["Install", "Record the pull request", "Record its base", "Diagnose"]
     assert names[4:] == ["Compare", "Summarize", "Comment", "Fail"]
 

@@ -31,7 +31,10 @@ const OF_WHEEL: [&str; 19] = [
     "test_workflow.py",
 ];
 
-/// Checks the Python package.
+/// The scripts of the action for pull requests, seen from the Python package.
+const ACTION: &str = "../.github/actions/memory";
+
+/// Checks the Python package, and the format, lints and types of the action.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let tools = tools(repo, "python")?;
     let python = |args: &[&str]| -> Command {
@@ -39,9 +42,12 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         command.args(args).env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
         command
     };
-    cmd::run(&mut python(&["ruff", "format", "--check", "--quiet", "."]))?;
-    cmd::run(&mut python(&["ruff", "check", "--quiet", "."]))?;
-    cmd::run(&mut python(&["mypy", "--cache-dir", "/dev/null"]))?;
+    let rules = ["--quiet", "--config", "pyproject.toml", ".", ACTION];
+    cmd::run(python(&["ruff", "format", "--check"]).args(rules))?;
+    cmd::run(python(&["ruff", "check"]).args(rules))?;
+    let types = ["mypy", "--cache-dir", "/dev/null"];
+    cmd::run(&mut python(&types))?;
+    cmd::run(python(&types).arg(ACTION))?;
     let mut tests = python(&["pytest", "--quiet", "-p", "no:cacheprovider", "tests"]);
     cmd::run(tests.args(OF_WHEEL.map(|name| format!("--ignore=tests/{name}"))))
 }

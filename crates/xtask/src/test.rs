@@ -97,7 +97,7 @@ const STEPS: [Step; 25] = [
     step("clippy-wasm", "lints of worker and view for wasm32", Whole, clippy_wasm),
     step("test", "unit, golden, property, scenario and document tests", Quick(TESTED), test_native),
     step("unit", "unit tests of the TypeScript", Quick(&["web/"]), unit),
-    step("workflows", "the workflows, by their linters", Whole, release::lint),
+    step("workflows", "the workflows and the action, by their linters", Whole, release::lint),
     step("python", "format, lints, types and tests of the Python package", Whole, python::run),
     step("doc", "documentation without warnings", Whole, doc),
     step("32-bit", "tests with 32-bit pointers, without threads", Whole, test_32bit),

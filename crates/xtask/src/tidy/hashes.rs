@@ -6,6 +6,8 @@ use super::{Source, extension};
 
 /// Folders of lists.
 const FOLDERS: [&str; 2] = [".ci/", "scripts/standin/"];
+/// Folders of what runs in other repositories.
+const ELSEWHERE: [&str; 2] = ["docs/", ".github/actions/"];
 /// Of these, a line that lets pip install or download has one: with hashes, or without network.
 const SAFE: [&str; 3] = ["--require-hashes", "\"${hashed[@]}\"", "--no-index"];
 
@@ -16,8 +18,7 @@ pub(super) fn check(sources: &[Source]) -> Vec<String> {
         match extension(&source.name) {
             "in" if is_list => broken.extend(stale(source, sources)),
             "txt" if is_list => broken.extend(without_hash(source)),
-            // docs/ has examples for other repositories.
-            "sh" | "yml" if !source.name.starts_with("docs/") => {
+            "sh" | "yml" if ELSEWHERE.iter().all(|folder| !source.name.starts_with(folder)) => {
                 broken.extend(unsafe_lines(source));
             }
             _ => {}
@@ -95,6 +96,7 @@ mod tests {
         assert_eq!(count("scripts/a.sh", "\"${pip[@]}\" install \"${hashed[@]}\" -r a"), 0);
         assert_eq!(count("README.md", "pip install vramscope"), 0);
         assert_eq!(count("docs/ci/a.yml", "run: python -m pip install vramscope"), 0);
+        assert_eq!(count(".github/actions/a/action.yml", "run: pip install vramscope"), 0);
     }
 
     #[test]

@@ -60,7 +60,8 @@ fn in_parts(
     };
     // What the failed call has made before. An earlier call's result is not divided.
     let begin = facts.passes.iter().rfind(|pass| pass.begin < failure.at);
-    let before = lives.all[lives.born(begin.map_or(f64::MIN, |pass| pass.begin), failure.at)].iter();
+    let before =
+        lives.all[lives.born(begin.map_or(f64::MIN, |pass| pass.begin), failure.at)].iter();
     let began = before.rev().take_while(|life| of_function(life)).last();
     let from = began.map_or(failure.at, |life| life.begin);
     let (mut made, mut kept) = (0, 0);
