@@ -85,7 +85,9 @@ def _of_package(lever: Lever, sources: Sources) -> str:
         if _is_of_transformers(sources.tree(path), one)
     ]
     if len(models) != 1:
-        raise Declined(f"{len(models)} models of transformers are made, and no loop is shown")
+        if models:
+            raise Declined(f"{len(models)} models of transformers are made")
+        raise Declined("no loop over the blocks is a line of the program")
     tree, path, made = models[0]
     name = tree.code(made.targets[0].target)
     call = f"{name}.gradient_checkpointing_enable({_OF_TRANSFORMERS})"
