@@ -68,7 +68,7 @@ def dry_run(program: Program, output: pathlib.Path, conf: str | None = None) -> 
     text = dry["text"].partition(": ")[2]
     return Ran(
         "fits" if dry["outcome"] == "fits" else "runs_out",
-        needs(snapshot),
+        needs(snapshot, diagnosis),
         dry["active_bytes"],
         dry["reserved_bytes"],
         text,
@@ -93,11 +93,14 @@ def recorded(path: str) -> Ran:
     snapshot = pathlib.Path(first["path"])
     text = diagnosis["sentence"]
     outcome = "runs_out" if failed else "fits"
-    return Ran(outcome, needs(snapshot), None, None, text, 0.0, snapshot, diagnosis)
+    return Ran(outcome, needs(snapshot, diagnosis), None, None, text, 0.0, snapshot, diagnosis)
 
 
-def needs(snapshot: pathlib.Path) -> int | None:
+def needs(snapshot: pathlib.Path, diagnosis: dict[str, Any]) -> int | None:
     """The least memory with which PyTorch runs what was recorded."""
+    # Each lever was compared with it.
+    for lever in levers(diagnosis):
+        return int(lever.record["now_bytes"])
     for one in _ask("what-if", str(snapshot)).get("scenarios", []):
         if one["change"] == "as recorded" and one["least_device_memory"] is not None:
             return int(one["least_device_memory"])
