@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import pathlib
+import pickle
 import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+from .settings import Settings
 
 #: Processes of a machine, if a job has more.
 PER_MACHINE = 8
@@ -36,7 +41,7 @@ def environment(rank: int, ranks: int) -> dict[str, str]:
     }
 
 
-def start(torch: Any) -> None:
+def start(torch: Any, settings: Settings) -> None:
     """Lets process groups of this process begin without the other ranks."""
     distributed = torch.distributed
     if not distributed.is_available():
@@ -48,13 +53,19 @@ def start(torch: Any) -> None:
     store = _store(distributed, ranks)
 
     def meet(url: str, **_: Any) -> Iterator[tuple[Any, int, int]]:
+        settings.joined.touch()
+        asked = int(parse_qs(urlparse(url).query).get("world_size", ["-1"])[0])
+        if asked not in (-1, ranks):
+            raise ValueError(f"the program asks for {asked} ranks, and the job has {ranks}")
         yield store, rank, ranks
 
     for scheme in ("env", "tcp", "file"):
         rendezvous._rendezvous_handlers[scheme] = meet
     distributed_c10d.ProcessGroupGloo = _alone_on_the_cpu()
-    for name in ("broadcast_object_list", "recv_object_list"):
-        _replace(distributed, distributed_c10d, name, _object_calls(rank, name))
+    for call in _object_calls(rank, settings):
+        for module in (distributed, distributed_c10d):
+            if hasattr(module, call.__name__):
+                setattr(module, call.__name__, call)
 
 
 def _store(distributed: Any, ranks: int) -> Any:
@@ -140,20 +151,31 @@ def _alone_on_the_cpu() -> type:
     return ProcessGroupGloo
 
 
-def _object_calls(rank: int, name: str) -> Any:
+def _object_calls(rank: int, settings: Settings) -> list[Any]:
+    received = _unpickled(settings.received)
+
     def broadcast_object_list(object_list: list[Any], src: Any = None, *_: Any, **__: Any) -> None:
         """The objects stay what they are: those of this rank stand for all."""
 
-    def recv_object_list(*_: Any, **__: Any) -> None:
-        raise RuntimeError(
-            f"a dry run of rank {rank} alone cannot receive objects of other ranks: run all ranks, "
-            "vramscope dry-run -- torchrun --nproc-per-node N SCRIPT"
-        )
+    def send_object_list(object_list: list[Any], dst: Any = None, *_: Any, **__: Any) -> None:
+        with settings.sent.open("ab") as file:
+            pickle.dump(object_list, file)
 
-    return broadcast_object_list if name == "broadcast_object_list" else recv_object_list
+    def recv_object_list(object_list: list[Any], src: Any = None, *_: Any, **__: Any) -> Any:
+        objects = next(received, None)
+        if objects is None:
+            raise RuntimeError(
+                f"a dry run of rank {rank} alone cannot receive objects of other ranks: run all "
+                "ranks, vramscope dry-run -- torchrun --nproc-per-node N SCRIPT"
+            )
+        object_list[:] = objects
+        return 0 if src is None else src
+
+    return [broadcast_object_list, send_object_list, recv_object_list]
 
 
-def _replace(first: Any, second: Any, name: str, call: Any) -> None:
-    for module in (first, second):
-        if hasattr(module, name):
-            setattr(module, name, call)
+def _unpickled(path: pathlib.Path) -> Iterator[list[Any]]:
+    """Objects of another rank, once they are asked for: their modules are imported then."""
+    with path.open("rb") as file:
+        while file.peek(1):
+            yield pickle.load(file)
