@@ -18,7 +18,8 @@ const RELEASES: [(&str, &str); 6] = [
 
 /// What the gate runs: the others take minutes.
 const IN_THE_GATE: &str = "h100 or first_line or error_is or named or children or no_process \
-                           or rank_alone or cannot_run or losses or sizes_are";
+                           or rank_alone or cannot_run or losses or sizes_are or fewest_gpus_of \
+                           or no_search";
 
 /// Runs programs without a GPU, and compares their peaks with those of an H100. The step `wheel`
 /// has built the package.
@@ -51,7 +52,7 @@ fn tests(repo: &Repo, release: &str, folder: &str) -> Result<Command> {
     let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
     // In another folder than the sources, which Python would import instead.
     let mut tests = cmd::command(&python.to_string_lossy(), &args, &repo.target.join("wheel"));
-    for name in ["test_dry_run.py", "test_dry_values.py"] {
+    for name in ["test_dry_run.py", "test_dry_cluster.py", "test_dry_values.py"] {
         tests.arg(repo.path("python/tests").join(name));
     }
     tests.env("PYTHONPATH", tools(repo, "python")?).env("PYTHONDONTWRITEBYTECODE", "1");

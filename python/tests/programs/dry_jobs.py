@@ -154,9 +154,11 @@ def four() -> None:
 
 def argument() -> None:
     """The number of ranks comes from the command line, too."""
-    ranks = int(sys.argv[sys.argv.index("--tp") + 1])
-    start()
-    init_device_mesh("cuda", (ranks,))
+    name, value = sys.argv[2:4]
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    ranks = {"world_size": int(value)} if name == "--world" else {}
+    distributed.init_process_group("nccl", rank=int(os.environ["RANK"]), **ranks)
+    init_device_mesh("cuda", (int(value),))
     model = blocks(1)
     train(model, torch.optim.AdamW(model.parameters()))
 

@@ -15,15 +15,17 @@ from .tries import PARTS, NotWhole, Table, Try, attempt, in_bytes
 #: The memory of a device that holds a rank which the own device does not: almost all addresses that
 #: ``vramscope-dry`` has for a device.
 LARGE = 480 << 30
-#: The part of a peak that counts as a difference.
+#: The part of a peak that is a difference: between ranks, and between a number and its double.
 SMALL = 0.01
 #: What each rank has as often as the job has ranks, if nothing shards it.
 MODEL = ("parameter", "gradient", "optimizer_state")
 #: Words of the program that stand for the number of GPUs.
 PLACEHOLDER = "{gpus}"
-#: https://github.com/NVIDIA/nccl/issues/964 (A100) and 1685 (H100).
+#: Measured by others: 544 and 688 MB for a group on A100 (https://github.com/NVIDIA/nccl/issues/964),
+#: 388 MiB on a GPU with fewer links (https://github.com/sgl-project/sglang/pull/35538), and 3.3 GB
+#: more after all-to-all on 8 H100 (https://github.com/NVIDIA/nccl/issues/1685).
 NOT_INCLUDED = (
-    "not included: the buffers of NCCL itself, outside of PyTorch: often 0.4 to 1 GiB for each "
+    "not included: the buffers of NCCL itself, outside of PyTorch: often 0.4 to 0.7 GiB for each "
     "process group, some GiB with all-to-all"
 )
 
@@ -86,9 +88,10 @@ class Row:
 
     def outcome(self) -> str:
         """The outcome in words, with the rank if ranks differ."""
+        if not self.is_whole:
+            return f"runs out, > {LARGE >> 30} GiB"
         of = f" on rank {self.rank}" if _differ(self.tries) else ""
-        lacking = "" if self.is_whole else f", needs more than {LARGE >> 30} GiB"
-        return f"{'fits' if self.fits else 'runs out'}{of}{lacking}"
+        return f"{'fits' if self.fits else 'runs out'}{of}"
 
     def record(self) -> dict[str, Any]:
         """What JSON has of it."""
@@ -104,7 +107,14 @@ class Row:
             "parts": worst.parts,
             "largest_part": worst.largest_part,
             "memory_bytes": self.memory_bytes,
-            "ranks": {str(rank): one.active_bytes for rank, one in self.tries.items()},
+            "ranks": [
+                {
+                    "rank": rank,
+                    "active_bytes": one.active_bytes,
+                    "reserved_bytes": one.reserved_bytes,
+                }
+                for rank, one in self.tries.items()
+            ],
         }
 
 
@@ -161,9 +171,8 @@ def _row(gpus: int, program: Program, folder: pathlib.Path) -> Row:
     memory, fits = None, True
     for rank in _ranks(gpus, tries):
         own = dataclasses.replace(program, words=words, ranks=gpus, rank=rank)
-        if rank:
-            # The shapes that the first stage of a pipeline sends stand for those of all others.
-            own.received = tries[0].sent
+        # The shapes that the first stage of a pipeline sends stand for those of all others.
+        own.received = tries[0].sent if rank else b""
         output = folder / f"gpus_{gpus}" / f"rank_{rank}"
         if fits:
             tries[rank] = attempt(own, output)
@@ -205,12 +214,13 @@ def _why_no_more(rows: list[Row]) -> str | None:
     used = [name for name in PARTS if name not in ("idle", "outside")]
     falls = [before.parts.get(name, 0) - after.parts.get(name, 0) for name in used]
     fall = before.active_bytes - after.active_bytes
-    if max(fall, *falls) < SMALL * before.active_bytes:
+    fewer, more = (row.gpus for row in rows[-2:])
+    # Of a number that is doubled, half of what shards goes.
+    if max(fall, *falls) < 2 * (1 - fewer / more) * SMALL * before.active_bytes:
         no_less = "more GPUs do not lower the peak of a rank: "
         if sum(after.parts.get(name, 0) for name in MODEL) > after.active_bytes // 10:
             return f"{no_less}the program replicates its model"
         return f"{no_less}{after.largest_in_words} stay the same"
-    fewer, more = (row.gpus for row in rows[-2:])
     # One process alone is often another program: without FSDP, or with nothing to shard.
     if fewer == 1:
         return None

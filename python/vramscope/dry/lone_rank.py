@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import pathlib
-import pickle
 import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
+from .handover import Handover
 from .settings import Settings
 
 #: Processes of a machine, if a job has more.
@@ -62,7 +61,7 @@ def start(torch: Any, settings: Settings) -> None:
     for scheme in ("env", "tcp", "file"):
         rendezvous._rendezvous_handlers[scheme] = meet
     distributed_c10d.ProcessGroupGloo = _alone_on_the_cpu()
-    for call in _object_calls(rank, settings):
+    for call in Handover(torch, rank, ranks, settings).calls(distributed_c10d.broadcast):
         for module in (distributed, distributed_c10d):
             if hasattr(module, call.__name__):
                 setattr(module, call.__name__, call)
@@ -149,33 +148,3 @@ def _alone_on_the_cpu() -> type:
             return make(rank, size)
 
     return ProcessGroupGloo
-
-
-def _object_calls(rank: int, settings: Settings) -> list[Any]:
-    received = _unpickled(settings.received)
-
-    def broadcast_object_list(object_list: list[Any], src: Any = None, *_: Any, **__: Any) -> None:
-        """The objects stay what they are: those of this rank stand for all."""
-
-    def send_object_list(object_list: list[Any], dst: Any = None, *_: Any, **__: Any) -> None:
-        with settings.sent.open("ab") as file:
-            pickle.dump(object_list, file)
-
-    def recv_object_list(object_list: list[Any], src: Any = None, *_: Any, **__: Any) -> Any:
-        objects = next(received, None)
-        if objects is None:
-            raise RuntimeError(
-                f"a dry run of rank {rank} alone cannot receive objects of other ranks: run all "
-                "ranks, vramscope dry-run -- torchrun --nproc-per-node N SCRIPT"
-            )
-        object_list[:] = objects
-        return 0 if src is None else src
-
-    return [broadcast_object_list, send_object_list, recv_object_list]
-
-
-def _unpickled(path: pathlib.Path) -> Iterator[list[Any]]:
-    """Objects of another rank, once they are asked for: their modules are imported then."""
-    with path.open("rb") as file:
-        while file.peek(1):
-            yield pickle.load(file)

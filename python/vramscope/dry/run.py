@@ -64,8 +64,8 @@ class Program:
     #: The ranks of the job of which one rank runs alone; ``None`` to run what the program starts.
     ranks: int | None = None
     rank: int = 0
-    #: Objects that another rank sent, pickled: this one gets them when it asks a neighbor.
-    received: bytes = b""
+    #: In a search: what the first rank has sent, pickled. A later one gets it (``handover.py``).
+    received: bytes | None = None
     is_without_weights: bool = False
     steps: int | None = None
     #: Seconds after which the program is ended.
@@ -90,7 +90,7 @@ class Outcome:
     error: str | None
     #: Whether the rank that runs alone has begun a process group.
     is_job: bool
-    #: The objects that it sent to others, pickled.
+    #: What it sent to others, pickled.
     sent: bytes
 
 
@@ -352,7 +352,8 @@ def _prepare(
         steps=program.steps,
         record=program.record,
     )
-    settings.received.write_bytes(program.received)
+    if program.received is not None:
+        settings.received.write_bytes(program.received)
     job = {} if program.ranks is None else lone_rank.environment(program.rank, program.ranks)
     library = {
         "gpu": gpu,

@@ -81,12 +81,12 @@ class Settings:
 
     @property
     def sent(self) -> pathlib.Path:
-        """Objects that a rank alone sent to others, pickled one after the other."""
+        """What the first rank sends to others in a search, pickled one after the other."""
         return pathlib.Path(self.folder, "sent")
 
     @property
     def received(self) -> pathlib.Path:
-        """The same of another rank, which this one gets."""
+        """The same of the run before, for this rank. Only searches have it."""
         return pathlib.Path(self.folder, "received")
 
     @property
