@@ -17,11 +17,13 @@ const RELEASES: [(&str, &str); 6] = [
 ];
 
 /// The files of tests of dry runs.
-const DRY: [&str; 3] = ["test_dry_run.py", "test_dry_values.py", "test_fix.py"];
+const DRY: [&str; 4] =
+    ["test_dry_run.py", "test_dry_cluster.py", "test_dry_values.py", "test_fix.py"];
 
 /// What the gate runs of them: the others take minutes.
 const IN_THE_GATE: &str = "h100 or first_line or error_is or named or children or no_process \
-                           or rank_alone or cannot_run or losses or sizes_are or cured or no_fix";
+                           or rank_alone or cannot_run or losses or sizes_are or fewest_gpus_of \
+                           or no_search or cured or no_fix";
 
 /// Runs programs without a GPU, and compares their peaks with those of an H100; then the action
 /// that compares a pull request with its base. The step `wheel` has built the package.

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
-import tempfile
-from typing import Any
 
 from .. import _vramscope
-from ..recorder.command import RUNS, Parser, default_folder, positive, without_empty
-from .largest import Search
-from .run import NotRun, Outcome, Program, run
+from ..recorder.command import LAUNCHERS, RUNS, Parser, default_folder, positive, without_empty
+from .cluster import Range, find_fewest
+from .largest import Search, find_largest
+from .progress import Progress
+from .run import NOT_RUN, NotRun, Outcome, Program, run
 
-#: The exit status of a program that cannot be run here.
-NOT_RUN = 2
-#: Seconds between two lines of progress where standard error is no terminal.
-BETWEEN_LINES = 30.0
+#: Launchers that ``python -m`` runs.
+LAUNCHER_MODULES = (
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "accelerate.commands.launch",
+)
 
 
 def _parser() -> Parser:
@@ -40,7 +39,14 @@ def _parser() -> Parser:
     add(
         "--memory", metavar="SIZE", help="the memory of the device, such as 24GiB, for another size"
     )
-    add("--gpus", type=positive, default=1, metavar="N", help="how many of them (default 1)")
+    add(
+        "--gpus",
+        type=_gpus,
+        default=1,
+        metavar="N|A..B",
+        help="how many of them (default 1), or the fewest in a range that hold a job: 1..512. "
+        "{gpus} in the program's arguments is that number",
+    )
     add(
         "--python", metavar="P", help="the Python with PyTorch. Without it: this one, or the PATH's"
     )
@@ -95,6 +101,13 @@ def _rank(text: str) -> int:
     return int(text)
 
 
+def _gpus(text: str) -> int | Range:
+    try:
+        return Range.parse(text) if ".." in text else positive(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def main(arguments: list[str]) -> None:
     """Runs a program dry, and tells what was found."""
     parser = _parser()
@@ -108,8 +121,10 @@ def main(arguments: list[str]) -> None:
         try:
             if options.largest is not None:
                 search = _search(parser, options.largest)
-                raise SystemExit(_find_largest(search, program, folder, is_json))
-            with _Progress(options.steps) as progress:
+                raise SystemExit(find_largest(search, program, folder, is_json))
+            if isinstance(options.gpus, Range):
+                raise SystemExit(find_fewest(options.gpus, program, folder, is_json))
+            with Progress(options.steps) as progress:
                 outcome = run(program, folder, out=out, tell=progress.tell)
         except NotRun as error:
             print(f"vramscope dry-run: {error}", file=sys.stderr)
@@ -131,6 +146,14 @@ def _program(parser: Parser, options: argparse.Namespace) -> Program:
         words, kind = words[1:], "command"
     if options.ranks is not None and options.rank >= options.ranks:
         parser.error(f"--rank {options.rank} is none of {options.ranks} ranks, from 0")
+    is_range = isinstance(options.gpus, Range)
+    if is_range and (options.ranks is not None or options.largest is not None):
+        parser.error("--gpus A..B goes without --ranks and --largest")
+    launcher = _launcher(kind, words)
+    if is_range and launcher:
+        parser.error(
+            f"--gpus A..B runs ranks without {launcher}: expected the script that it starts"
+        )
     if not words:
         parser.error("expected a program: a script, -m and a module, or -- and a command")
     if kind == "script" and not os.path.exists(words[0]):
@@ -151,7 +174,7 @@ def _program(parser: Parser, options: argparse.Namespace) -> Program:
         kind,
         gpu=options.gpu,
         memory=memory,
-        gpus=options.gpus,
+        gpus=1 if is_range else options.gpus,
         python=options.python,
         values=options.values,
         ranks=options.ranks,
@@ -169,75 +192,21 @@ def _program(parser: Parser, options: argparse.Namespace) -> Program:
     )
 
 
+def _launcher(kind: str, words: list[str]) -> str | None:
+    """The launcher that a command line begins with, if it does: ``torchrun``, ``python -m ...``."""
+    if kind == "script" or not words:
+        return None
+    if kind == "command" and words[1:2] == ["-m"]:
+        words = words[2:]
+    name = os.path.basename(words[0]) if words else ""
+    return name if name in (*LAUNCHERS, *LAUNCHER_MODULES) else None
+
+
 def _search(parser: Parser, text: str) -> Search:
     try:
         return Search.parse(text)
     except ValueError as error:
         parser.error(f"--largest {error}")
-
-
-def _find_largest(search: Search, program: Program, folder: pathlib.Path, is_json: bool) -> int:
-    """Runs the program with several values of an option, and tells the largest that fits."""
-
-    tries: list[dict[str, Any]] = []
-
-    def fits(value: int) -> bool:
-        own = dataclasses.replace(program, words=search.words(program.words, value))
-        output = folder / f"{search.name}_{value}"
-        # What the program writes would hide the rows.
-        with tempfile.TemporaryFile() as written, _Progress(program.steps) as progress:
-            number = written.fileno()
-            outcome = run(own, output, out=number, err=number, tell=progress.tell)
-            written.seek(0)
-            lines = written.read().decode(errors="replace").strip().splitlines()
-        dry = _dry(outcome)
-        if dry is None or (outcome.status and dry["outcome"] == "fits"):
-            last = f": {lines[-1]}" if lines else ""
-            raise NotRun(
-                f"with {search.name} {value} the program ended with status {outcome.status}, and "
-                f"not for memory{last}"
-            )
-        tries.append({"value": value, "active_bytes": dry["active_bytes"], "text": dry["text"]})
-        told(f"  {search.name} {value:<6} {_outcome_words(dry)}")
-        return bool(dry["outcome"] == "fits")
-
-    def told(text: str) -> None:
-        if not is_json:
-            print(text, flush=True)
-
-    told(f"{search.name} on {program.gpu}, each value run:")
-    largest = search.run(fits)
-    is_ignored = len(tries) > 1 and len({one["active_bytes"] for one in tries}) == 1
-    if is_json:
-        found = {"schema": "vramscope.largest/1", "name": search.name, "largest": largest}
-        print(json.dumps({**found, "changes_peak": not is_ignored, "tries": tries}, indent=2))
-    elif largest is None:
-        print(f"no {search.name} from {search.least} on fits")
-    else:
-        bound = ", the end of the range" if largest == search.most else ""
-        print(f"largest {search.name} that fits: {largest}{bound}")
-    if is_ignored:
-        told(f"each value has the same peak: the program may not use {search.name}")
-    return 1 if largest is None else 0
-
-
-def _dry(outcome: Outcome) -> Any:
-    """The record of a dry run of what was recorded; ``None`` if nothing was."""
-    if not outcome.snapshots:
-        return None
-    paths = [str(path) for path in outcome.snapshots]
-    told = subprocess.run(
-        [sys.executable, "-m", "vramscope", "diagnose", "--format", "json", *paths],
-        capture_output=True,
-        check=False,
-    )
-    return json.loads(told.stdout).get("dry")
-
-
-def _outcome_words(dry: dict[str, Any]) -> str:
-    if dry["outcome"] == "fits":
-        return f"fits, peak {_vramscope.bytes_text(dry['active_bytes'])}"
-    return str(dry["text"].partition(": ")[2])
 
 
 def _answer(outcome: Outcome, folder: pathlib.Path, options: argparse.Namespace) -> int:
@@ -271,44 +240,3 @@ def _why_nothing(outcome: Outcome) -> str:
     if outcome.status:
         return f"the program ended with status {outcome.status}, and nothing was recorded"
     return "the program did not use a GPU: nothing was moved to the device cuda"
-
-
-class _Progress:
-    """Tells of a long run: in place on a terminal, else a line now and then."""
-
-    def __init__(self, wanted: int | None) -> None:
-        self._wanted = wanted
-        self._is_terminal = sys.stderr.isatty()
-        self._told_at = 0.0
-        self._is_open = False
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_open:
-            sys.stderr.write("\r\x1b[K")
-
-    def tell(self, progress: dict[str, Any] | None, seconds: float) -> None:
-        """Tells how far the program is."""
-        between = 1.0 if self._is_terminal else BETWEEN_LINES
-        if seconds - self._told_at < between:
-            return
-        self._told_at = seconds
-        line = f"dry run: {seconds:.0f} s, {self._words(progress, seconds)}"
-        if self._is_terminal:
-            sys.stderr.write(f"\r\x1b[K{line[:100]}")
-            self._is_open = True
-        else:
-            print(f"vramscope: {line}", file=sys.stderr)
-        sys.stderr.flush()
-
-    def _words(self, progress: dict[str, Any] | None, seconds: float) -> str:
-        if progress is None:
-            return "no step yet. Ctrl-C ends it with an answer"
-        steps = progress["steps"]
-        reserved = _vramscope.bytes_text(progress["reserved_bytes"])
-        if self._wanted is None:
-            return f"step {steps}, {reserved} reserved. Ctrl-C ends it with an answer"
-        left = max(self._wanted - steps, 0) * seconds / max(steps, 1)
-        return f"step {steps} of {self._wanted}, {reserved} reserved, about {left:.0f} s left"

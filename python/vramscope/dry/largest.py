@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import pathlib
 import re
-from typing import Callable
+from typing import Any, Callable
+
+from .run import Program
+from .tries import Table, attempt
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,3 +63,36 @@ class Search:
             else:
                 bad = middle
         return good
+
+
+def find_largest(search: Search, program: Program, folder: pathlib.Path, is_json: bool) -> int:
+    """Runs the program with several values of an option, and tells the largest that fits.
+
+    Returns the exit status.
+    """
+    tries: list[dict[str, Any]] = []
+
+    def fits(value: int) -> bool:
+        own = dataclasses.replace(program, words=search.words(program.words, value))
+        found = attempt(own, folder / f"{search.name}_{value}")
+        tries.append({"value": value, "active_bytes": found.active_bytes, "text": found.text})
+        if found.fits:
+            table.fitting(value, found, "fits")
+        else:
+            table.other(value, found.text)
+        return found.fits
+
+    table = Table(f"{search.name} on {program.gpu}, each value run:", "value", not is_json)
+    largest = search.run(fits)
+    is_ignored = len(tries) > 1 and len({one["active_bytes"] for one in tries}) == 1
+    if is_json:
+        found = {"schema": "vramscope.largest/1", "name": search.name, "largest": largest}
+        print(json.dumps({**found, "changes_peak": not is_ignored, "tries": tries}, indent=2))
+    elif largest is None:
+        table.tell(f"no {search.name} from {search.least} on fits")
+    else:
+        bound = ", the end of the range" if largest == search.most else ""
+        table.tell(f"largest {search.name} that fits: {largest}{bound}")
+    if is_ignored:
+        table.tell(f"each value has the same peak: the program may not use {search.name}")
+    return 1 if largest is None else 0

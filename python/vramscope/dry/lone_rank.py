@@ -13,6 +13,10 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+from .handover import Handover
+from .settings import Settings
 
 #: Processes of a machine, if a job has more.
 PER_MACHINE = 8
@@ -36,7 +40,7 @@ def environment(rank: int, ranks: int) -> dict[str, str]:
     }
 
 
-def start(torch: Any) -> None:
+def start(torch: Any, settings: Settings) -> None:
     """Lets process groups of this process begin without the other ranks."""
     distributed = torch.distributed
     if not distributed.is_available():
@@ -48,13 +52,19 @@ def start(torch: Any) -> None:
     store = _store(distributed, ranks)
 
     def meet(url: str, **_: Any) -> Iterator[tuple[Any, int, int]]:
+        settings.joined.touch()
+        asked = int(parse_qs(urlparse(url).query).get("world_size", ["-1"])[0])
+        if asked not in (-1, ranks):
+            raise ValueError(f"the program asks for {asked} ranks, and the job has {ranks}")
         yield store, rank, ranks
 
     for scheme in ("env", "tcp", "file"):
         rendezvous._rendezvous_handlers[scheme] = meet
     distributed_c10d.ProcessGroupGloo = _alone_on_the_cpu()
-    for name in ("broadcast_object_list", "recv_object_list"):
-        _replace(distributed, distributed_c10d, name, _object_calls(rank, name))
+    for call in Handover(torch, rank, ranks, settings).calls(distributed_c10d.broadcast):
+        for module in (distributed, distributed_c10d):
+            if hasattr(module, call.__name__):
+                setattr(module, call.__name__, call)
 
 
 def _store(distributed: Any, ranks: int) -> Any:
@@ -138,22 +148,3 @@ def _alone_on_the_cpu() -> type:
             return make(rank, size)
 
     return ProcessGroupGloo
-
-
-def _object_calls(rank: int, name: str) -> Any:
-    def broadcast_object_list(object_list: list[Any], src: Any = None, *_: Any, **__: Any) -> None:
-        """The objects stay what they are: those of this rank stand for all."""
-
-    def recv_object_list(*_: Any, **__: Any) -> None:
-        raise RuntimeError(
-            f"a dry run of rank {rank} alone cannot receive objects of other ranks: run all ranks, "
-            "vramscope dry-run -- torchrun --nproc-per-node N SCRIPT"
-        )
-
-    return broadcast_object_list if name == "broadcast_object_list" else recv_object_list
-
-
-def _replace(first: Any, second: Any, name: str, call: Any) -> None:
-    for module in (first, second):
-        if hasattr(module, name):
-            setattr(module, name, call)

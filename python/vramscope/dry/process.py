@@ -69,7 +69,7 @@ class Process:
         if self._settings.is_without_weights:
             when_imported("transformers", weights.take_shapes_from_configurations)
         if self._settings.is_lone_rank:
-            lone_rank.start(torch)
+            lone_rank.start(torch, self._settings)
         if self._settings.output is None:
             return
         # The parent tells what was written.
@@ -89,9 +89,21 @@ class Process:
 
         def show(kind: type[BaseException], error: BaseException, trace: Any) -> None:
             self._error, self._error_at = kind.__name__, failure.place_of(trace, self._torch)
+            self._tell_error(error)
             shown(kind, error, trace)
 
         sys.excepthook = show
+
+    def _tell_error(self, error: BaseException) -> None:
+        """Writes the error for the parent. That of the first process stays."""
+        first = str(error).strip().partition("\n")[0]
+        at = f", {self._error_at}" if self._error_at else ""
+        text = f"{self._error}: {first}" if first else str(self._error)
+        with (
+            contextlib.suppress(OSError),
+            open(self._settings.error, "x", encoding="utf-8") as file,
+        ):
+            file.write(text + at)
 
     def _choose_code(self, torch: Any) -> None:
         """Says which of the kernels in PyTorch's files the device would run."""

@@ -25,6 +25,8 @@ from . import lone_rank
 from .ending import SHOW_STACKS, adopt_orphans, end_all, send
 from .settings import LIBRARY_VARIABLE, NOTES_VARIABLE, VARIABLE, Settings
 
+#: The exit status for a program that cannot be run here.
+NOT_RUN = 2
 #: Seconds that a program has to end after it was asked to.
 PATIENCE = 20.0
 #: Seconds that processes have which the program has left.
@@ -62,6 +64,8 @@ class Program:
     #: The ranks of the job of which one rank runs alone; ``None`` to run what the program starts.
     ranks: int | None = None
     rank: int = 0
+    #: In a search: what the first rank has sent, pickled. A later one gets it (``handover.py``).
+    received: bytes | None = None
     is_without_weights: bool = False
     steps: int | None = None
     #: Seconds after which the program is ended.
@@ -82,6 +86,12 @@ class Outcome:
     ended_by: str | None
     #: The stacks of processes that did not end by themselves.
     stuck: str | None
+    #: The first error that ended a process, with its line.
+    error: str | None
+    #: Whether the rank that runs alone has begun a process group.
+    is_job: bool
+    #: What it sent to others, pickled.
+    sent: bytes
 
 
 def run(
@@ -123,10 +133,13 @@ def run(
             ended_by = waiting.wait()
             end_all(LEFT_OVER)
         stuck = _stuck(settings)
+        failed = settings.error.read_text(encoding="utf-8") if settings.error.exists() else None
+        is_job = settings.joined.exists()
+        sent = settings.sent.read_bytes() if settings.sent.exists() else b""
     status = child.returncode if child.returncode >= 0 else 128 - child.returncode
     snapshots = [path for path in snapshots_below(output) if path not in before]
     status = {None: status, "limit": 0, "interrupt": 128 + signal.SIGINT}[ended_by]
-    return Outcome(status, snapshots, ended_by, stuck)
+    return Outcome(status, snapshots, ended_by, stuck, failed, is_job, sent)
 
 
 class _Waiting:
@@ -339,6 +352,8 @@ def _prepare(
         steps=program.steps,
         record=program.record,
     )
+    if program.received is not None:
+        settings.received.write_bytes(program.received)
     job = {} if program.ranks is None else lone_rank.environment(program.rank, program.ranks)
     library = {
         "gpu": gpu,

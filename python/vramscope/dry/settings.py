@@ -70,6 +70,26 @@ class Settings:
         return pathlib.Path(self.folder, "ended")
 
     @property
+    def error(self) -> pathlib.Path:
+        """The error that ended a process of the program, with its line."""
+        return pathlib.Path(self.folder, "error")
+
+    @property
+    def joined(self) -> pathlib.Path:
+        """An empty file, once a process that runs alone begins a process group."""
+        return pathlib.Path(self.folder, "joined")
+
+    @property
+    def sent(self) -> pathlib.Path:
+        """What the first rank sends to others in a search, pickled one after the other."""
+        return pathlib.Path(self.folder, "sent")
+
+    @property
+    def received(self) -> pathlib.Path:
+        """The same of the run before, for this rank. Only searches have it."""
+        return pathlib.Path(self.folder, "received")
+
+    @property
     def progress(self) -> pathlib.Path:
         """A file for each process, with its progress."""
         return pathlib.Path(self.folder, "progress")
