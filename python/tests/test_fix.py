@@ -152,3 +152,14 @@ def test_what_cannot_be_run_is_told(tmp_path: pathlib.Path, words: list[str], to
     ended = fix(tmp_path, *words)
     assert ended.returncode == 2
     assert told in ended.stderr
+
+
+def test_a_plan_goes_on_where_the_changed_program_fails(tmp_path: pathlib.Path) -> None:
+    program(tmp_path)
+    found = answer(tmp_path, "--plan", "--memory", "1400MiB", "train.py")
+    fixed = found["fix"]
+    assert fixed is not None, [one["text"] for one in found["tries"]]
+    assert "," in fixed["change"]
+    assert "losses.append(loss.detach().cpu())" in fixed["diff"]
+    singles = [one for one in found["tries"] if "," not in one["change"]]
+    assert all(one["outcome"] != "fits" for one in singles)

@@ -43,6 +43,9 @@ def _of_holder(tree: Tree, path: pathlib.Path, holder: str) -> str | None:
         return f"{name} begins anew after {_MOST} entries at {shown(path, memo.line)}"
     stores = [*_appended(tree, holder), *_added(tree, holder)]
     if not stores:
+        # A list that keeps it holds it, too: both references hold one graph.
+        stores = [one for one in _appended(tree, None) if tree.code(one) == holder]
+    if not stores:
         return None
     if len(stores) > 1:
         lines = ", ".join(shown(path, tree.lines(one)[0]) for one in stores[:3])
@@ -82,14 +85,14 @@ def _is_holder(tree: Tree, node: cst.BaseExpression, holder: str) -> bool:
     )
 
 
-def _appended(tree: Tree, holder: str) -> Iterator[cst.BaseExpression]:
+def _appended(tree: Tree, holder: str | None) -> Iterator[cst.BaseExpression]:
     for call in tree.all(cst.Call):
         func = call.func
         if (
             isinstance(func, cst.Attribute)
             and func.attr.value in ("append", "appendleft", "add")
             and len(call.args) == 1
-            and _is_holder(tree, func.value, holder)
+            and (holder is None or _is_holder(tree, func.value, holder))
         ):
             yield call.args[0].value
 
