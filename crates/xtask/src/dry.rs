@@ -51,7 +51,7 @@ fn tests(repo: &Repo, release: &str, folder: &str) -> Result<Command> {
     let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
     // In another folder than the sources, which Python would import instead.
     let mut tests = cmd::command(&python.to_string_lossy(), &args, &repo.target.join("wheel"));
-    for name in ["test_dry_run.py", "test_dry_values.py"] {
+    for name in ["test_dry_run.py", "test_dry_values.py", "test_serving.py"] {
         tests.arg(repo.path("python/tests").join(name));
     }
     tests.env("PYTHONPATH", tools(repo, "python")?).env("PYTHONDONTWRITEBYTECODE", "1");

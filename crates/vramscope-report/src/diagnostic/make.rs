@@ -193,6 +193,7 @@ impl PeakSummary {
             categories: Category::ALL.into_iter().filter_map(bytes).collect(),
             lines: &self.lines,
             event: u32::try_from(self.event).ok(),
+            cache: self.cache.as_ref(),
         }
     }
 }
