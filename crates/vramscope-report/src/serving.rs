@@ -71,6 +71,9 @@ pub struct ServingPart {
     pub bytes: Bytes,
 }
 
+/// The name of the part that PyTorch cannot have.
+const OUTSIDE: &str = "outside PyTorch";
+
 /// The GPU of the question.
 #[derive(Clone, Copy)]
 struct Gpu {
@@ -80,18 +83,19 @@ struct Gpu {
 }
 
 /// The answer for a device of a recording; `None` if no engine with a KV cache runs on it, or
-/// nothing says on which GPU. The model must be derived before.
+/// nothing says on which GPU.
 pub async fn record(
     target: Target<'_>,
     options: &Options,
     budget: &mut Budget,
 ) -> Option<ServingRecord> {
     let entry = target.entry;
-    for derived in [Derived::Carving, Derived::Categories, Derived::Steps, Derived::WhatIf] {
+    let gpu = Gpu::of(target, options)?;
+    for derived in [Derived::Carving, Derived::Categories, Derived::Steps] {
         entry.derive(derived, target.index, budget).await;
     }
-    let gpu = Gpu::of(target, options)?;
     let serving = Serving::of(entry.evidence(target.index), budget).await?;
+    entry.derive(Derived::WhatIf, target.index, budget).await;
     let launch = entry.sidecar().map(|sidecar| sidecar.launch.clone()).unwrap_or_default();
     let model = entry.what_if(target.index);
     let answer = match model.filter(|model| model.calibration.is_equal()) {
@@ -124,11 +128,10 @@ pub async fn record(
     Some(record)
 }
 
-const FAILED: &str = "the run ended before it served: record one with a smaller cache, which shows \
-                      what requests need";
-const NOT_REPLAYED: &str = "the recording begins after the KV cache was allocated, or the model of \
-                            the allocator does not meet it: record from before the weights are \
-                            loaded";
+const FAILED: &str = "an allocation failed. Record a run with a smaller cache, which shows what \
+                      requests need";
+const NOT_REPLAYED: &str = "the recording begins after its allocation, or the model of the \
+                            allocator does not meet it. Record from before the weights are loaded";
 const NOTHING_LEFT: &str = "weights and activations leave nothing for a KV cache on this GPU";
 
 /// What takes the GPU beside the cache, and what is left for that; else why there is no answer.
@@ -173,7 +176,7 @@ async fn sum(
     }
     // What multiples leave is free, too.
     let margin = left - fragments - cache;
-    let rest = [("fragments", fragments), ("outside PyTorch", outside), ("margin", margin)];
+    let rest = [("fragments", fragments), (OUTSIDE, outside), ("margin", margin)];
     let parts = own.into_iter().chain(rest).filter(|(_, bytes)| *bytes > 0);
     let parts = parts.map(|(name, bytes)| ServingPart { name, bytes: Bytes(bytes) });
     Ok((parts.collect(), Bytes(cache)))
@@ -215,6 +218,12 @@ fn block_tokens(launch: &Launch) -> u64 {
 }
 
 impl ServingRecord {
+    /// What PyTorch can have, in bytes.
+    fn free_at_start(&self) -> u64 {
+        let outside = self.parts.iter().find(|part| part.name == OUTSIDE);
+        self.device_memory.0.saturating_sub(outside.map_or(0, |part| part.bytes.0))
+    }
+
     /// Fills in what the cache holds.
     fn count_sequences(&mut self, launch: &Launch) {
         let Some(tokens) = self.recorded_tokens else { return };

@@ -116,5 +116,19 @@ async fn store(cx: Evidence<'_>, budget: &mut Budget) -> Option<Vec<u32>> {
         }
     }
     blocks.sort_unstable();
-    (!blocks.is_empty()).then_some(blocks)
+    is_at_once(cx, &blocks, budget).await.then_some(blocks)
+}
+
+/// Whether little else is allocated between the first block and the last. A model that makes the
+/// cache of each layer when it runs has the activations of its layers there.
+async fn is_at_once(cx: Evidence<'_>, blocks: &[u32], budget: &mut Budget) -> bool {
+    let enters = || blocks.iter().map(|&index| cx.trace.blocks[index as usize].enters);
+    let (Some(first), Some(last)) = (enters().min(), enters().max()) else { return false };
+    let mut others = 0;
+    let visit = |_, block: &Block| {
+        others += usize::from(first < block.enters && block.enters < last);
+    };
+    cx.trace.each_block(1, budget, visit).await;
+    // All but two of the blocks are among these.
+    others <= 2 * blocks.len()
 }

@@ -84,13 +84,14 @@ fn utilization(
     let total = target.entry.device_memory(target.index)?.total_bytes as f64;
     let beside = recorded * total - record.recorded_kv_cache.0 as f64;
     let part = (beside + record.kv_cache.0 as f64) / record.device_memory.0 as f64;
+    // vLLM does not start if less than this is free.
+    let part = part.min(record.free_at_start() as f64 / record.device_memory.0 as f64);
     Some((Flag::Utilization, part, format!(", in place of {recorded}")))
 }
 
 /// The part of the memory that is free at the start which weights and cache take.
 fn static_fraction(serving: &Serving, record: &ServingRecord) -> Option<(Flag, f64, String)> {
-    let outside = record.parts.iter().find(|part| part.name == "outside PyTorch");
-    let free = record.device_memory.0.saturating_sub(outside.map_or(0, |part| part.bytes.0));
+    let free = record.free_at_start();
     let part = (serving.sum.weights.0 + record.kv_cache.0) as f64 / free as f64;
     (free > 0).then_some((Flag::StaticFraction, part, String::new()))
 }
