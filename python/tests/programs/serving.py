@@ -1,10 +1,10 @@
-"""An inference engine with the flags of vLLM, which sizes its KV cache as vLLM does.
+"""An inference engine with the flags of vLLM and SGLang, which sizes its KV cache as they do.
 
-``serving.py [--gpu-memory-utilization U | --kv-cache-memory-bytes N] [--max-num-seqs N]
-[--max-model-len N]`` loads weights, runs the model once with the longest batch, gives the KV cache
-what is left or the bytes that it is told, captures CUDA graphs of decoding, and serves as many of
-the longest sequences as it may. It writes how many tokens its cache has, and how many sequences it
-served.
+``serving.py [--gpu-memory-utilization U | --kv-cache-memory-bytes N | --mem-fraction-static F]
+[--max-num-seqs N] [--max-model-len N]`` loads weights, gives the KV cache what the flag leaves,
+captures CUDA graphs of decoding, and serves as many of the longest sequences as it may. As vLLM it
+runs the model once before, with the longest batch. It writes how many tokens its cache has, and how
+many sequences it served.
 """
 
 from __future__ import annotations
@@ -80,6 +80,9 @@ class Engine:
 
     def determine_available_memory(self) -> int:
         """What the KV cache may have, by the flags."""
+        if self.flags.mem_fraction_static is not None:
+            free, _ = torch.cuda.mem_get_info()
+            return int(free - self.free_at_start * (1 - self.flags.mem_fraction_static))
         torch.cuda.reset_peak_memory_stats()
         self.run(MAX_BATCHED_TOKENS, min(self.flags.max_num_seqs, MAX_BATCHED_TOKENS))
         peak = torch.cuda.max_memory_allocated()
@@ -128,8 +131,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpu-memory-utilization", type=float, default=0.9)
     parser.add_argument("--kv-cache-memory-bytes", type=int)
-    parser.add_argument("--max-num-seqs", type=int, default=256)
-    parser.add_argument("--max-model-len", type=int, default=4096)
+    parser.add_argument("--mem-fraction-static", type=float)
+    parser.add_argument("--max-num-seqs", "--max-running-requests", type=int, default=256)
+    parser.add_argument("--max-model-len", "--context-length", type=int, default=4096)
     engine = Engine(parser.parse_args())
     with torch.inference_mode():
         engine.load_model()

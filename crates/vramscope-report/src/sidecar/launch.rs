@@ -58,6 +58,9 @@ named! {
     }
 }
 
+/// The most characters of a number. A file may have any.
+pub(crate) const MAX_DIGITS: usize = 24;
+
 /// The name with which vLLM's log tells [`Flag::CacheBytes`]: it stands for the whole name.
 const SHORT: &str = "--kv-cache-memory";
 
@@ -116,7 +119,7 @@ impl Launch {
     }
 
     fn set(&mut self, flag: Flag, value: &str) {
-        if number(value).is_some() {
+        if value.len() <= MAX_DIGITS && number(value).is_some() {
             self.flags.retain(|(known, _)| *known != flag);
             self.flags.push((flag, value.to_owned()));
         }

@@ -2878,7 +2878,12 @@ categories: { [key in string]: Bytes },
 /**
  * The lines that hold most, most first: at most five. Absent for files that an index tells.
  */
-lines?: Array<HoldingLine>, };
+lines?: Array<HoldingLine>, 
+/**
+ * The part of the GPU that the KV cache of an inference engine has; absent for other runs, and
+ * where a finding has the first words.
+ */
+cache?: CacheShare, };
 
 export type HoldingLine = { 
 /**
