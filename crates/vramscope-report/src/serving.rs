@@ -107,7 +107,7 @@ pub async fn record(
     let (parts, kv_cache) = answer.unwrap_or_default();
     let mut record = ServingRecord {
         declined,
-        engine: launch.engine(),
+        engine: launch.engine().or_else(|| engine_of(target, &serving)),
         device_memory: Bytes(gpu.total),
         parts,
         kv_cache,
@@ -148,7 +148,7 @@ async fn sum(
         ("workspaces", serving.sum.workspaces.0),
         ("other blocks", serving.sum.other.0),
     ];
-    let needs: u64 = own.iter().map(|(_, bytes)| bytes).sum();
+    let needs = own.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
     let left = gpu.available.saturating_sub(needs);
     // Each block of the cache is a segment of its own. Multiples of a segment's unit leave nothing
     // to its rounding.
@@ -161,8 +161,8 @@ async fn sum(
     let least = model.least_with_cache(&serving.blocks, sizes, Bytes(gpu.available), budget);
     let least = least.await.ok_or(NOT_REPLAYED)?;
     // The replayed requests may need less than the profile run, whose activations count in full.
-    let live = needs - serving.activations().0 + serving.work.bytes.0;
-    let fragments = least.0.saturating_sub(tried + live);
+    let unneeded = serving.activations().0 - serving.work.bytes.0;
+    let fragments = least.0.saturating_sub(tried + needs - unneeded);
     let outside = gpu.total - gpu.available;
     let moves = needs - serving.sum.weights.0 + outside;
     // Other requests may need one segment more of each kind, and move more.
@@ -205,15 +205,25 @@ impl Gpu {
     }
 }
 
+/// The engine whose code allocated the cache: a program may start it without a command of its own.
+fn engine_of(target: Target<'_>, serving: &Serving) -> Option<Engine> {
+    let snapshot = target.snapshot();
+    let mut files = snapshot.stack(serving.stack).map(|frame| snapshot.text(frame.file));
+    files.find_map(|file| {
+        Engine::ALL.into_iter().find(|engine| file.contains(&format!("/{}/", engine.name())))
+    })
+}
+
 /// The tokens of the recorded cache, as the user or the command says it.
 fn tokens(launch: &Launch, options: &Options) -> Option<u64> {
-    let blocks = || Some(launch.count(&[Flag::Blocks])? * block_tokens(launch));
+    let blocks =
+        || launch.count(&[Flag::Blocks])?.checked_mul(block_tokens(launch, launch.engine()));
     options.cache_tokens.or_else(|| launch.count(&[Flag::TotalTokens])).or_else(blocks)
 }
 
 /// The tokens that a sequence takes at once: those of a block.
-fn block_tokens(launch: &Launch) -> u64 {
-    let usual = if launch.engine() == Some(Engine::Sglang) { 1 } else { 16 };
+fn block_tokens(launch: &Launch, engine: Option<Engine>) -> u64 {
+    let usual = if engine == Some(Engine::Sglang) { 1 } else { 16 };
     launch.count(&[Flag::BlockSize, Flag::PageSize]).unwrap_or(usual)
 }
 
@@ -230,7 +240,8 @@ impl ServingRecord {
         let each = self.recorded_kv_cache.0.div_ceil(tokens);
         self.bytes_per_token = Some(Bytes(each));
         let Some(length) = self.length else { return };
-        let whole = length.div_ceil(block_tokens(launch)) * block_tokens(launch);
+        let block = block_tokens(launch, self.engine);
+        let whole = length.div_ceil(block).saturating_mul(block);
         self.sequences =
             each.checked_mul(whole).filter(|&all| all > 0).map(|all| self.kv_cache.0 / all);
     }

@@ -55,9 +55,9 @@ impl Serving {
         let sizes = || blocks.iter().map(|index| block(index).bytes.0);
         let by_stack = blocks.iter().map(|index| (block(index).stack, block(index).bytes.0));
         let by_stack = group_by_key(by_stack.collect());
-        let most = by_stack.iter().max_by_key(|(_, bytes)| bytes.iter().sum::<u64>())?;
+        let most = by_stack.iter().max_by_key(|(_, bytes)| sum(bytes.iter().copied()))?;
         Some(Self {
-            cache: Bytes(sizes().sum()),
+            cache: Bytes(sum(sizes())),
             has_equal_blocks: sizes().max() == sizes().min(),
             stack: most.0,
             sum: LedgerSum::at(cx, slot, budget).await,
@@ -71,11 +71,11 @@ impl Serving {
     pub fn activations(&self) -> Bytes {
         self.profile.map_or(self.work.bytes, |profile| profile.bytes.max(self.work.bytes))
     }
+}
 
-    /// Whether the cache is older than the window.
-    pub fn starts_late(&self, cx: Evidence<'_>) -> bool {
-        self.blocks.iter().any(|&index| cx.trace.blocks[index as usize].enters == 0)
-    }
+/// The sum of sizes, which a damaged file may have of any amount.
+fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// The blocks of caches that are live when their sum is highest, of the lines that allocate their
@@ -104,14 +104,12 @@ async fn store(cx: Evidence<'_>, budget: &mut Budget) -> Option<Vec<u32>> {
             (most, at) = (now, slot);
         }
     }
-    let sum = |blocks: &[u32]| {
-        blocks.iter().fold(0_u128, |sum, &index| sum + u128::from(block(index).bytes.0))
-    };
+    let bytes_of = |blocks: &[u32]| u128::from(sum(blocks.iter().map(|&i| block(i).bytes.0)));
     let mut blocks: Vec<u32> = Vec::new();
     for (_, mut of_line) in group_by_key(all) {
-        let allocated = sum(&of_line);
+        let allocated = bytes_of(&of_line);
         of_line.retain(|&index| block(index).is_live_at(at));
-        if sum(&of_line) * 100 >= allocated * MIN_PART_PERCENT {
+        if bytes_of(&of_line) * 100 >= allocated * MIN_PART_PERCENT {
             blocks.append(&mut of_line);
         }
     }

@@ -60,13 +60,14 @@ pub(super) fn cause(target: Target<'_>, serving: &Serving, launch: &Launch) -> O
     let memory = target.entry.device_memory(target.index)?;
     let total = memory.total_bytes as f64;
     let outside = memory.other_bytes as f64;
-    let fixed = (serving.cache.0 + serving.sum.weights.0) as f64;
+    let fixed = serving.cache.0 as f64 + serving.sum.weights.0 as f64;
     if let Some(part) = launch.value(Flag::Utilization) {
         // Whether graphs, workspaces and the context count depends on the release.
         let least = fixed + serving.activations().0.min(serving.work.bytes.0) as f64;
         let sum = &serving.sum;
-        let beside = sum.graphs.0 + sum.workspaces.0 + sum.other.0 + sum.free.0;
-        let most = fixed + serving.activations().0 as f64 + beside as f64 + outside;
+        let beside = [sum.graphs, sum.workspaces, sum.other, sum.free, serving.activations()];
+        let beside: f64 = beside.iter().map(|bytes| bytes.0 as f64).sum();
+        let most = fixed + beside + outside;
         let slack = total * TOLERANCE;
         let is_met = (least - slack..=most + slack).contains(&(part * total));
         return launch.text(Flag::Utilization).filter(|_| is_met);

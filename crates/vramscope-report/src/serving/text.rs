@@ -15,19 +15,24 @@ pub(super) fn sentences(record: &ServingRecord, serving: &Serving, launch: &Laun
         return vec![format!("No flag for the KV cache: {why}.")];
     }
     let mut text = vec![sum(record), holds(record)];
+    let most = launch.count(&[Flag::MaxNumSeqs, Flag::MaxRunningRequests]);
     if serving.profile.is_none() {
         text.push(
-            "The profile run is not in the recording: activations are those of its requests."
-                .to_owned(),
+            "No profile run is in the recording: activations are those of its requests.".to_owned(),
         );
     }
-    let most = launch.count(&[Flag::MaxNumSeqs, Flag::MaxRunningRequests]);
-    if let Some((most, sequences)) = most.zip(record.sequences).filter(|(m, s)| m < s) {
-        text.push(format!(
+    match (most, record.sequences) {
+        (Some(most), Some(sequences)) if most < sequences => text.push(format!(
             "Activations are those of at most {} sequences at once, as recorded: {} fit the cache.",
             grouped(most),
             grouped(sequences),
-        ));
+        )),
+        (None, Some(_)) => text.push(
+            "How many sequences at once the recorded activations are of is not known: more may \
+             need more."
+                .to_owned(),
+        ),
+        _ => {}
     }
     text
 }

@@ -2885,6 +2885,20 @@ lines?: Array<HoldingLine>,
  */
 cache?: CacheShare, };
 
+export type CacheShare = { 
+/**
+ * Requested bytes of the cache.
+ */
+bytes: Bytes, 
+/**
+ * The memory of the GPU.
+ */
+device_memory: Bytes, 
+/**
+ * The flag of the engine that asked for this, as it was written; null if none is known to.
+ */
+flag: string | null, };
+
 export type HoldingLine = { 
 /**
  * The line: `model.py:212`. A line of the forward pass stands for what its backward makes:
