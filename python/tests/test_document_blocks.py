@@ -56,6 +56,7 @@ RECORDINGS = {
     "rank0.pickle": "documents/oom_except.pickle.gz",
     "engine.pickle": "serving/engine_one_pool.pickle.gz",
     "engine_own_pools.pickle": "serving/engine_own_pools.pickle.gz",
+    "serve.pickle": "serving/serve.pickle.gz",
     "main.pickle": "twins/gpt_flash.pickle.gz",
     "branch.pickle": "twins/gpt_flash_checkpoint_half.pickle.gz",
     "runs/42/oom_1/rank0_memory_snapshot.pickle": "documents/oom_except.pickle.gz",
@@ -125,6 +126,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
             shutil.copyfileobj(packed, file)
     shutil.copytree(TEST_DATA / "beside", tmp_path / "runs/7")
     shutil.copy(TEST_DATA / "holders/gpt_leak.vramscope.json", tmp_path / "held")
+    shutil.copy(TEST_DATA / "serving/serve.vramscope.json", tmp_path)
     for name in ("test_data", "scripts"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "bin").mkdir()

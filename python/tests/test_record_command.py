@@ -143,7 +143,10 @@ def test_a_child_that_uses_the_gpu_is_recorded(tmp_path: pathlib.Path, method: s
     status, output, lines = run(tmp_path, record(*BELOW, f"child={method}"))
     assert (status, output, len(lines)) == (0, ["child 0"], 1)
     assert snapshots(tmp_path) == [f"run/Engine-core_N/exit/{SNAPSHOT}"]
-    assert [one["role"] for one in beside(tmp_path)] == ["Engine core"]
+    (one,) = beside(tmp_path)
+    assert one["role"] == "Engine core"
+    # That of its parent: a child of ``spawn`` has one that says nothing.
+    assert one["command"][-2:] == [PROGRAM, f"child={method}"]
 
 
 def test_a_forked_process_that_uses_the_gpu_is_recorded(tmp_path: pathlib.Path) -> None:

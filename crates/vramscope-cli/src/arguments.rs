@@ -309,6 +309,13 @@ pub(crate) struct WhatIf {
     /// Memory that PyTorch can have on the device
     #[arg(long, value_name = "SIZE")]
     pub(crate) pytorch_memory: Option<String>,
+    /// Length of the sequences for which the KV cache of an inference engine is sized, in tokens.
+    /// By default the longest that the recorded command allows
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) length: Option<String>,
+    /// Tokens that the recorded KV cache holds, as the engine logs it
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) cache_tokens: Option<String>,
     /// Changes of the program, with commas between them: batch:0.5, checkpoint:all, optimizer:8bit.
     /// `vramscope explain NAME` describes one
     #[arg(long, value_name = "RECIPE[,RECIPE]")]

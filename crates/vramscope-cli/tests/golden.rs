@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const FILE: &str = "recorded/t26/linear_seed_python.pickle";
+const ENGINE: &str = "serving/serve.pickle.gz";
 const USES: &str = "beside/uses_kept/rank0_memory_snapshot.pickle.gz";
 
 fn run(arguments: &[&str]) -> String {
@@ -57,6 +58,20 @@ golden!(
     "batch:0.5,checkpoint:all"
 );
 golden!(what_if_declined_text, "what-if", FILE);
+golden!(
+    what_if_serving_text,
+    "what-if",
+    ENGINE,
+    "--device-memory",
+    "A100-80GB",
+    "--length",
+    "8192",
+    "--cache-tokens",
+    "1,079,152"
+);
+golden!(what_if_serving_json, "what-if", ENGINE, "--set", "", "--format", "json");
+golden!(peak_serving_text, "peak", ENGINE, "--by", "pool");
+golden!(diagnose_serving_text, "diagnose", ENGINE);
 golden!(
     steps_phases_json,
     "steps",

@@ -54,8 +54,8 @@ pub use evidence::ranks::{
 };
 pub use evidence::{Evidence, Materiality, MemoryUse, slot_of_reserved_peak};
 pub use ledger::{
-    CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy,
-    WorkspaceOfStream,
+    CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, Serving,
+    ToldBy, WorkspaceOfStream,
 };
 pub use recipes::{
     Applied, Arena, ChangedAnswer, ChangedRun, Completion, Declined, Editable, Outcome, Rest,

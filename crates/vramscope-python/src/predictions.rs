@@ -21,6 +21,7 @@ impl Words {
         match &report.declined {
             Some(why) => text.push(why.clone()),
             None => {
+                text.extend(report.serving.iter().flat_map(|serving| serving.text.clone()));
                 text.push("The model reproduces this recording to the byte.".to_owned());
                 let capacity = report.calibration.as_ref().map(|model| &model.capacity);
                 text.extend(capacity.and_then(limit_text));

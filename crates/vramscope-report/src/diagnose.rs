@@ -23,6 +23,7 @@ use crate::moments::{Dump, Process, of_iterations, processes};
 use crate::peak::BandKind;
 use crate::phases::place;
 use crate::rank_of::{iteration_of, run_folder_of};
+use crate::serving::CacheShare;
 use crate::target::{Target, slot_of};
 use crate::verdict;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -215,6 +216,11 @@ pub struct PeakSummary {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<HoldingLine>>", optional))]
     pub lines: Vec<HoldingLine>,
+    /// The part of the GPU that the KV cache of an inference engine has; absent for other runs, and
+    /// where a finding has the first words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub cache: Option<CacheShare>,
 }
 
 /// One device: its card, the step and the phase of its peak, and its verdict.
@@ -246,6 +252,8 @@ struct Peak {
     text: String,
     /// The lines that hold most.
     lines: Vec<HoldingLine>,
+    /// The part of the GPU that the KV cache of an engine has.
+    cache: Option<CacheShare>,
 }
 
 /// [`diagnosed`], without pauses.
@@ -288,7 +296,13 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     };
     Diagnosed {
         dump: Some(Dump::new(target, &card, budget).await),
-        peak: Peak { step: at.step, phase: at.phase, text: peak_words(&at, &card), lines },
+        peak: Peak {
+            step: at.step,
+            phase: at.phase,
+            text: peak_words(&at, &card),
+            lines,
+            cache: verdict.cache,
+        },
         card,
         severity: verdict.severity,
         finding: verdict.finding,
@@ -498,8 +512,9 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<PeakSummary> {
         step: at.step,
         phase: at.phase,
         place: at.text.clone(),
-        is_end: rank.peak_words("", &[]).is_end,
+        is_end: rank.peak_words("", &[], None).is_end,
         categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
         lines: at.lines.clone(),
+        cache: at.cache.clone(),
     })
 }

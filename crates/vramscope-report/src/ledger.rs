@@ -2,9 +2,11 @@
 //! inference engine holds: weights, KV cache, graphs, workspaces, activations.
 
 use crate::derived::Derived;
+use crate::serving::{self, ServingRecord};
 use crate::shapes::{BlockShape, BlockShapes};
 use crate::target::Target;
 use crate::text::{self, label_of};
+use crate::what_if::Options;
 use crate::{event_of, row_site};
 use serde::Serialize;
 use vramscope_inference::{Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy};
@@ -37,6 +39,9 @@ pub struct LedgerRecord {
     pub profile: Option<MostRecord>,
     /// The same after it, or over the whole window without a cache.
     pub work: MostRecord,
+    /// The KV cache that the engine can have on the recorded GPU, as `what-if` says it; null where
+    /// no file beside the snapshot names the GPU, and without an engine's cache.
+    pub serving: Option<ServingRecord>,
     /// What follows, in sentences.
     pub text: Vec<String>,
 }
@@ -312,6 +317,7 @@ pub async fn record(
         sums: vec![sum("peak", ledger.peak), sum("end", ledger.end)],
         profile: ledger.profile.map(most),
         work: most(ledger.work),
+        serving: serving::record(target, &Options::default(), budget).await,
         text: sentences(&ledger),
     })
 }

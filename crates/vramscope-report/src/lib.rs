@@ -75,6 +75,7 @@ mod reference;
 pub mod search;
 pub mod segments;
 pub mod series;
+pub mod serving;
 pub mod shapes;
 mod shares;
 pub mod show;

@@ -5,8 +5,10 @@
 //! left out, and the others are used: a warning about the snapshot says so.
 
 pub mod holders;
+pub mod launch;
 
 use self::holders::Holders;
+use self::launch::Launch;
 use crate::dry::DryRun;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -50,6 +52,9 @@ pub struct Sidecar {
     pub world_size: Option<u32>,
     /// Where the process ran.
     pub host: Option<String>,
+    /// What the command line says of an inference engine. The rest of it is not kept.
+    #[serde(rename = "command", skip_serializing_if = "Launch::is_empty")]
+    pub launch: Launch,
     /// The version of PyTorch.
     pub torch: Option<String>,
     /// The backend of the devices: `cuda`, `rocm`, `xpu`, `npu` or `mtia`.

@@ -4,6 +4,7 @@ use crate::findings::{FindingEntry, of_device};
 use crate::lines::{HoldingLine, holding_lines};
 use crate::peak::BandKind;
 use crate::phases::{Place, place};
+use crate::serving::{CacheShare, share};
 use crate::target::{Target, event_of, slot_of};
 use vramscope_inference::{
     Category, CategoryBytes, Facts, Finding, FindingId, MemoryUse, OomStory, Phrase, Sentence,
@@ -27,6 +28,8 @@ pub struct Verdict {
     pub memory: MemoryBar,
     /// The lines that hold most at the peak; `None` if it is about a finding.
     pub lines: Option<Vec<HoldingLine>>,
+    /// The part of the GPU that the KV cache of an engine has; `None` if it is about a finding.
+    pub cache: Option<CacheShare>,
 }
 
 /// The memory of a device at one moment, in parts that follow one another.
@@ -99,17 +102,20 @@ pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verd
                 headline: title.clone(),
                 memory,
                 lines: None,
+                cache: None,
             };
         }
         let slot = slot_of(target.trace().requested_band.peak_event);
         let place = place(target, slot, budget).await;
         let lines = holding_lines(target, slot, budget).await;
+        let cache = share(target, budget).await;
         let peak = PeakWords {
             place: peak_place(&place, event_of(slot)),
             is_end: target.trace().is_state_only(),
             categories: Category::ALL.into_iter().zip(categories).collect(),
             lines: &lines,
             event: slot.checked_sub(1),
+            cache: cache.as_ref(),
         };
         Verdict {
             severity: None,
@@ -117,6 +123,7 @@ pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verd
             headline: peak.sentence().into_phrases(),
             memory,
             lines: Some(lines),
+            cache,
         }
     })
 }
@@ -195,6 +202,8 @@ pub(crate) struct PeakWords<'a> {
     pub(crate) lines: &'a [HoldingLine],
     /// The event that makes the peak.
     pub(crate) event: Option<u32>,
+    /// The part of the GPU that the KV cache of an engine has.
+    pub(crate) cache: Option<&'a CacheShare>,
 }
 
 impl PeakWords<'_> {
@@ -217,14 +226,18 @@ impl PeakWords<'_> {
         let (cache, state) = (of(Category::Cache), [Category::Gradient, Category::OptimizerState]);
         if share(cache) >= CACHE_PERCENT && state.into_iter().all(|category| of(category) == 0) {
             let line = self.lines.iter().find(|line| line.category == Category::Cache);
-            return category_noun(Category::Cache, "KV cache")
-                .text(format_args!(" is {} % of the peak of ", share(cache)))
-                .and(peak)
-                .and(self.place.clone())
-                .text(
-                    line.filter(|line| line.is_place())
-                        .map_or_else(String::new, |line| format!(", most at {}", line.site)),
-                );
+            let noun = category_noun(Category::Cache, "KV cache");
+            let of_gpu = self.cache.filter(|of| of.percent() >= CACHE_PERCENT);
+            let sentence = match of_gpu {
+                Some(of) => noun.text(of.words()),
+                None => noun
+                    .text(format_args!(" is {} % of the peak of ", share(cache)))
+                    .and(peak)
+                    .and(self.place.clone()),
+            };
+            let site = line.filter(|line| line.is_place());
+            return sentence
+                .text(site.map_or_else(String::new, |line| format!(", most at {}", line.site)));
         }
         let sentence = Sentence::new("Peak ").and(peak).and(self.place.clone());
         let noun = match category {

@@ -16,6 +16,7 @@ mod phases;
 mod recipes;
 mod redact;
 mod refused;
+mod serving;
 mod shapes;
 mod sites;
 mod verdict;

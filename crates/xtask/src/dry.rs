@@ -17,8 +17,13 @@ const RELEASES: [(&str, &str); 6] = [
 ];
 
 /// The files of tests of dry runs.
-const DRY: [&str; 4] =
-    ["test_dry_run.py", "test_dry_cluster.py", "test_dry_values.py", "test_fix.py"];
+const DRY: [&str; 5] = [
+    "test_dry_run.py",
+    "test_dry_cluster.py",
+    "test_dry_values.py",
+    "test_fix.py",
+    "test_serving.py",
+];
 
 /// What the gate runs of them: the others take minutes.
 const IN_THE_GATE: &str = "h100 or first_line or error_is or named or children or no_process \

@@ -377,6 +377,8 @@ class Snapshot:
         device_memory: Size | None = None,
         pytorch_memory: Size | None = None,
         plan: Size | None = None,
+        length: int | None = None,
+        cache_tokens: int | None = None,
         apply: Iterable[str] = (),
         set: Iterable[str] = (),
         change: Iterable[str] = (),
@@ -396,6 +398,8 @@ class Snapshot:
             device_memory: memory of the device: bytes, ``"80GiB"`` or a name such as ``"H100"``.
             pytorch_memory: what PyTorch can have on the device.
             plan: a device, for which the cheapest changes are searched that fit.
+            length: of the sequences for which the KV cache of an inference engine is sized.
+            cache_tokens: what the recorded KV cache holds, as the engine logs it.
             apply: changes of the program: ``["checkpoint:all", "batch:0.5"]``.
             set: whole configurations, as in ``PYTORCH_CUDA_ALLOC_CONF``.
             change: changes of the recording's settings, in the same form.
@@ -412,6 +416,8 @@ class Snapshot:
             ("device_memory", device_memory),
             ("pytorch_memory", pytorch_memory),
             ("plan", plan),
+            ("length", length),
+            ("cache_tokens", cache_tokens),
         ]
         question += [f"{name}:{_escaped(str(size))}" for name, size in sizes if size is not None]
         return read(WhatIf.of, *self._file.what_if(self._entry, self._device, ",".join(question)))

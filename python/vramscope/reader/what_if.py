@@ -194,6 +194,45 @@ class Plan:
         )
 
 
+@dataclass(frozen=True)
+class Serving:
+    """The KV cache that an inference engine can have on a GPU."""
+
+    #: Why there is no answer; ``None`` if there is one.
+    declined: str | None
+    device_memory_bytes: int
+    #: What takes the GPU beside the cache: with the cache, these add up to its memory.
+    parts: dict[str, int]
+    kv_cache_bytes: int
+    recorded_kv_cache_bytes: int
+    #: The flag of the recording that decided about its cache.
+    recorded_flag: str | None
+    #: Bytes of the cache for each token.
+    bytes_per_token: int | None
+    #: The length of each sequence, in tokens.
+    length: int | None
+    #: The most sequences of this length.
+    sequences: int | None
+    #: Flags of the engine to paste, the most direct first.
+    flags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, json: Json) -> Serving:
+        """From the program's JSON."""
+        return cls(
+            declined=json["declined"],
+            device_memory_bytes=json["device_memory"],
+            parts={part["name"]: part["bytes"] for part in json["parts"]},
+            kv_cache_bytes=json["kv_cache"],
+            recorded_kv_cache_bytes=json["recorded_kv_cache"],
+            recorded_flag=json["recorded_flag"],
+            bytes_per_token=json["bytes_per_token"],
+            length=json["length"],
+            sequences=json["sequences"],
+            flags=tuple(flag["text"] for flag in json["flags"]),
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class WhatIf(Answer, Shown):
     """What other settings, another device or a changed program would reserve."""
@@ -206,6 +245,8 @@ class WhatIf(Answer, Shown):
     reserved: Reserved | None
     #: The cheapest changes that fit; ``None`` unless they were asked for.
     plan: Plan | None
+    #: The KV cache of an inference engine; ``None`` for other runs.
+    serving: Serving | None
     #: What follows, in sentences.
     text: tuple[str, ...] = field(compare=False)
 
@@ -213,12 +254,14 @@ class WhatIf(Answer, Shown):
     def of(cls, json: Json, words: Json) -> WhatIf:
         """From the program's JSON, and its words."""
         calibration, reserved, plan = json["calibration"], json["reserved"], json.get("plan")
+        serving = json.get("serving")
         return cls(
             declined=json["declined"],
             calibration=None if calibration is None else Calibration.of(calibration),
             scenarios=tuple(map(Scenario.of, json["scenarios"], words["outcomes"])),
             reserved=None if reserved is None else Reserved.of(reserved),
             plan=None if plan is None else Plan.of(plan),
+            serving=None if serving is None else Serving.of(serving),
             text=tuple(words["text"]),
         )
 

@@ -22,9 +22,12 @@ def role() -> str:
 
 
 def command() -> list[str]:
-    """The command line of this process."""
+    """The command line of this process. Of a child of ``multiprocessing``, that of its parent: the
+    child has its arguments, and a command line that says nothing."""
     # From Python 3.10 on with what belongs to Python.
-    return list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])
+    own = list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])
+    is_child = any(word.startswith("from multiprocessing.") for word in own)
+    return [sys.executable, *sys.argv] if is_child else own
 
 
 def _words() -> list[str]:

@@ -15,6 +15,7 @@ pub(crate) mod peak;
 pub(crate) mod ranks;
 pub(crate) mod schema;
 pub(crate) mod segments;
+mod serving;
 pub(crate) mod show;
 pub(crate) mod skill;
 pub(crate) mod source;

@@ -98,6 +98,8 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
         ("device_memory", &arguments.device_memory),
         ("pytorch_memory", &arguments.pytorch_memory),
         ("plan", &arguments.plan),
+        ("length", &arguments.length),
+        ("cache_tokens", &arguments.cache_tokens),
     ] {
         items.extend(value.as_ref().map(|value| Item::new(name, value)));
     }
@@ -142,6 +144,10 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
         let (needs, outcome) = (needs.unwrap_or_default(), outcome_text(scenario));
         let answer = format!("{}: {needs}{outcome}.", scenario.change);
         writeln!(out, "{}", styled(STRONG, answer))?;
+    }
+    if let Some(serving) = &report.serving {
+        super::serving::write(out, serving)?;
+        writeln!(out)?;
     }
     writeln!(out, "The model reproduces this recording to the byte.")?;
     if let Some(limit) = report.calibration.as_ref().and_then(|c| limit_text(&c.capacity)) {

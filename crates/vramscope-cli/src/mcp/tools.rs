@@ -121,6 +121,11 @@ pub(super) struct WhatIf {
     plan: Option<String>,
     /// The device's memory or name: `80GiB`, `H100`.
     device_memory: Option<String>,
+    /// Of an inference engine: the length of the sequences for which its KV cache is sized, in
+    /// tokens.
+    length: Option<u64>,
+    /// Of an inference engine: the tokens that the recorded KV cache holds, as the engine logs it.
+    cache_tokens: Option<u64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -291,6 +296,11 @@ impl Server {
         for (name, value) in [("--plan", &of.plan), ("--device-memory", &of.device_memory)] {
             if let Some(value) = value {
                 option(name, value);
+            }
+        }
+        for (name, count) in [("--length", of.length), ("--cache-tokens", of.cache_tokens)] {
+            if let Some(count) = count {
+                option(name, &count.to_string());
             }
         }
         command.push("--".into());

@@ -4,10 +4,12 @@
 //! KV cache from what its estimate leaves, so it needs to know what each capture adds.
 
 mod captures;
+mod serving;
 mod sums;
 mod told;
 
 pub use crate::what_if::OnePool;
+pub use serving::Serving;
 pub use sums::{CacheGroup, LedgerSum, MostAtOnce, WorkspaceOfStream};
 pub use told::ToldBy;
 
@@ -131,7 +133,11 @@ impl Ledger {
                 GraphPool { pool, captures, reserved, live }
             })
             .collect();
-        let (profile, work) = sums::activations(cx, &memory, &caches, budget).await;
+        // A cache from before the window leaves no profile run in it.
+        let firsts: Option<Vec<u32>> =
+            caches.iter().map(|of| of.first.map(|at| at.0 + 1)).collect();
+        let first_cache = firsts.and_then(|firsts| firsts.into_iter().min());
+        let (profile, work) = sums::activations(cx, &memory, first_cache, budget).await;
         Some(Self {
             one_more: OneMore::of(&captures),
             one_pool: None,

@@ -152,11 +152,11 @@ pub struct MostAtOnce {
 }
 
 /// The most bytes of activations, temporaries and inputs outside of pools of graphs: before the
-/// first block of the caches, and after it.
+/// slot of the first block of the caches, and after it.
 pub(super) async fn activations(
     cx: Evidence<'_>,
     memory: &GraphMemory<'_>,
-    caches: &[CacheGroup],
+    first_cache: Option<u32>,
     budget: &mut Budget,
 ) -> (Option<MostAtOnce>, MostAtOnce) {
     let mut changes: Vec<(u32, bool, u64)> = Vec::new();
@@ -173,9 +173,6 @@ pub(super) async fn activations(
     };
     cx.trace.each_block(4, budget, visit).await;
     changes.sort_unstable();
-    // A cache from before the window leaves no profile run in it.
-    let firsts: Option<Vec<u32>> = caches.iter().map(|of| of.first.map(|at| at.0 + 1)).collect();
-    let first_cache = firsts.and_then(|firsts| firsts.into_iter().min());
     let (mut before, mut after) = (MostAtOnce::default(), MostAtOnce::default());
     let mut now = 0u64;
     for (slot, enters, size) in changes {

@@ -5,6 +5,7 @@
 //! are there predictions.
 
 mod bursts;
+mod cache;
 mod capacity;
 mod host;
 mod least;

@@ -5,6 +5,7 @@ use crate::diagnose::MemorySummary;
 use crate::lines::{HoldingLine, holding_lines};
 use crate::peak::BandKind;
 use crate::phases::{self, Place};
+use crate::serving::{CacheShare, share};
 use crate::target::{Target, slot_of};
 use crate::verdict::{MemoryBar, PeakWords, memory, part_name, peak_place};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub struct Told {
     /// The lines that hold most at that peak.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<HoldingLine>,
+    /// The part of the GPU that the KV cache of an engine has; absent for other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheShare>,
     /// The kinds of findings that the recording cannot show; empty for a device that is not the
     /// main one of its file.
     pub blind_spots: Vec<BlindSpot>,
@@ -74,6 +78,7 @@ impl Told {
             phase: at.phase.and_then(phase_of),
             place: peak_words(&at, card),
             lines: holding_lines(target, slot, budget).await,
+            cache: share(target, budget).await,
             blind_spots: card.blind_spots.clone(),
             failure,
         }
@@ -87,7 +92,12 @@ pub(crate) fn peak_words(at: &Place, card: &Card) -> String {
 
 impl Card {
     /// The sentence about its peak. `place` is the step and phase of the peak in words.
-    pub(crate) fn peak_words<'a>(&self, place: &str, lines: &'a [HoldingLine]) -> PeakWords<'a> {
+    pub(crate) fn peak_words<'a>(
+        &self,
+        place: &str,
+        lines: &'a [HoldingLine],
+        cache: Option<&'a CacheShare>,
+    ) -> PeakWords<'a> {
         let is_end =
             |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory { .. } | BlindSpot::StateOnly);
         PeakWords {
@@ -96,6 +106,7 @@ impl Card {
             categories: self.categories.iter().map(|of| (of.category, of.bytes.0)).collect(),
             lines,
             event: u32::try_from(self.band(BandKind::Requested).peak_event.0).ok(),
+            cache,
         }
     }
 }

@@ -197,6 +197,8 @@ mod tests {
     use crate::levers::MAX_TOLD;
     use crate::lines::MAX_LINES;
     use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
+    use crate::serving::CacheShare;
+    use crate::sidecar::launch::MAX_DIGITS;
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
     use vramscope_inference::{
@@ -362,6 +364,11 @@ mod tests {
             is_end: false,
             categories: Category::ALL.iter().map(|c| (c.name(), Bytes(u64::MAX))).collect(),
             lines: lines(text, list),
+            cache: Some(CacheShare {
+                bytes: Bytes(u64::MAX),
+                device_memory: Bytes(u64::MAX),
+                flag: Some(format!("--gpu-memory-utilization {}", "9".repeat(MAX_DIGITS))),
+            }),
         };
         Diagnosis {
             schema: "vramscope.diagnose/1",
@@ -453,6 +460,9 @@ mod tests {
         let mut one = diagnosis(&severities, &text, 1);
         one.processes.clear();
         one.levers.clear();
+        if let Some(peak) = &mut one.peak {
+            peak.cache = None;
+        }
         one.sentence.clear();
         for finding in &mut one.findings {
             finding.record.place = None;

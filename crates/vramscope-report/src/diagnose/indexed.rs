@@ -20,20 +20,29 @@ impl Diagnosed {
             Some(told) => {
                 card.blind_spots.clone_from(&told.blind_spots);
                 let phase = told.phase.map(StepPhase::name);
-                Peak { step: told.step, phase, text: told.place.clone(), lines: told.lines.clone() }
+                Peak {
+                    step: told.step,
+                    phase,
+                    text: told.place.clone(),
+                    lines: told.lines.clone(),
+                    cache: told.cache.clone(),
+                }
             }
             None => Peak {
                 step: None,
                 phase: None,
                 text: peak_words(&Place::default(), &card),
                 lines: Vec::new(),
+                cache: None,
             },
         };
         let leading = card.findings.iter().filter(|of| of.leads);
         let worst = leading.min_by_key(|of| of.record.weight());
         let headline = match worst {
             Some(worst) => worst.record.title.clone(),
-            None => card.peak_words(&peak.text, &peak.lines).sentence().plain(),
+            None => {
+                card.peak_words(&peak.text, &peak.lines, peak.cache.as_ref()).sentence().plain()
+            }
         };
         let (severity, finding) =
             worst.map(|worst| (worst.record.severity, worst.record.id.clone())).unzip();

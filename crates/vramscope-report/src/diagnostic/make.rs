@@ -193,6 +193,7 @@ impl PeakSummary {
             categories: Category::ALL.into_iter().filter_map(bytes).collect(),
             lines: &self.lines,
             event: u32::try_from(self.event).ok(),
+            cache: self.cache.as_ref(),
         }
     }
 }
@@ -397,6 +398,10 @@ fn help(diagnosis: &Diagnosis, paths: &[String]) -> Vec<String> {
             help.push(fits.map_or_else(|| format!("vramscope what-if {file}"), apply));
         }
         Some(record) => help.push(format!("vramscope show {} {file}", record.id)),
+        // The flag of an engine.
+        None if diagnosis.peak.as_ref().is_some_and(|peak| peak.cache.is_some()) => {
+            help.push(format!("vramscope what-if {file}"));
+        }
         None => {
             let lever = diagnosis.levers.iter().find(can_apply);
             help.push(lever.map_or_else(|| format!("vramscope peak {file}"), apply));

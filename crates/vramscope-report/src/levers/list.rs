@@ -5,6 +5,7 @@ use super::trial::of_needs;
 use super::{Trial, order, words};
 use crate::derived::Derived;
 use crate::findings::{FindingEntry, FindingRecord};
+use crate::serving::share;
 use crate::target::Target;
 use crate::what_if::lever_place;
 use std::cmp::Reverse;
@@ -82,6 +83,10 @@ pub(crate) async fn levers(
             (None, Some(available)) => judge_estimate(lever, available),
             (None, None) => {}
         }
+    }
+    // A flag sizes the cache of an engine, whatever the batch.
+    if share(target, budget).await.is_some_and(|of| of.flag.is_some()) {
+        all.retain(|lever| !matches!(&*lever.kind, "batch" | "eval_batch"));
     }
     let least = |percent: u64| Bytes(now / 100 * percent);
     all.retain(|lever| lever.saving_bytes >= least(MIN_PERCENT));

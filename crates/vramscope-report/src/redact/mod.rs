@@ -235,6 +235,8 @@ impl Redaction {
             version: _,
             rank: _,
             world_size: _,
+            // Flags with numbers.
+            launch: _,
             steps: _,
         } = &mut out;
         sources.clear();

@@ -28,6 +28,7 @@ pub use vramscope_inference::{EditRecord, Outcome};
 use crate::derived::Derived;
 use crate::levers::PlanRecord;
 use crate::rank_of::rank_of;
+use crate::serving::{self, ServingRecord};
 use crate::target::{Target, event_of, slot_of};
 use serde::{Deserialize, Serialize};
 use vramscope_inference::Covers;
@@ -65,6 +66,10 @@ pub struct WhatIfReport {
     /// The answer to `--plan`; absent without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanRecord>,
+    /// The KV cache that an inference engine can have; absent for other runs, and where nothing
+    /// says on which GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serving: Option<ServingRecord>,
 }
 
 /// The comparison of the model with the recording, under the recording's settings.
@@ -250,6 +255,7 @@ pub async fn what_if(
         reserved: None,
         pools: Vec::new(),
         plan: None,
+        serving: None,
     };
     if trace.device.kind == DeviceKind::Host && !trace.device.events.is_empty() {
         host::answer(target, options, &mut report, budget).await;
@@ -273,6 +279,7 @@ pub async fn what_if(
         return report;
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;
+    report.serving = serving::record(target, options, budget).await;
     if let Some(bytes) = options.available().filter(|_| options.plan.is_some()) {
         report.plan = crate::levers::of_device(target, model, bytes, budget).await;
     }

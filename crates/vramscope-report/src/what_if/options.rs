@@ -19,6 +19,8 @@
 //! | `set:[SETTINGS]` | a scenario with these settings and PyTorch's defaults |
 //! | `device_memory:SIZE`, `pytorch_memory:SIZE` | memory of the device, or PyTorch's part |
 //! | `plan:SIZE` | searches the cheapest changes with which the run fits on this device |
+//! | `length:TOKENS` | the length of the sequences for which a KV cache is sized |
+//! | `cache_tokens:TOKENS` | what the recorded KV cache holds |
 //! | a recipe, such as `checkpoint:all` | changes the program |
 //!
 //! Names and values write `%`, `,`, `[` and `]` as `%25`, `%2C`, `%5B` and `%5D`.
@@ -33,7 +35,8 @@ use vramscope_inference::{
 use vramscope_trace::{AllocatorSettings, HostSettings};
 
 /// Names with a meaning, besides settings and recipes, in the order of a written text.
-const NAMES: [&str; 5] = ["set", "change", "device_memory", "pytorch_memory", "plan"];
+const NAMES: [&str; 7] =
+    ["set", "change", "device_memory", "pytorch_memory", "plan", "length", "cache_tokens"];
 
 /// Whether a name is a key of the allocator's settings, or of those for pinned host memory.
 fn is_setting(name: &str) -> bool {
@@ -265,6 +268,10 @@ pub struct Options {
     pub plan: Option<u64>,
     /// What PyTorch can have, in bytes.
     pub pytorch_memory: Option<u64>,
+    /// The length of the sequences for which a KV cache is sized, in tokens.
+    pub length: Option<u64>,
+    /// What the recorded KV cache holds, in tokens.
+    pub cache_tokens: Option<u64>,
     /// Changes of the program, in the order in which they are made.
     pub recipes: Vec<Recipe>,
 }
@@ -300,6 +307,8 @@ impl Options {
                 "device_memory" => options.device_memory = size()?,
                 "pytorch_memory" => options.pytorch_memory = size()?,
                 "plan" => options.plan = size()?,
+                "length" => options.length = Some(tokens(item)?),
+                "cache_tokens" => options.cache_tokens = Some(tokens(item)?),
                 name if is_setting(name) => settings.push(item.to_string()),
                 _ => options.recipes.push(recipe(item)?),
             }
@@ -316,7 +325,7 @@ impl Options {
     }
 
     /// The memory of the device, in bytes.
-    pub(super) fn memory(&self) -> Option<u64> {
+    pub(crate) fn memory(&self) -> Option<u64> {
         self.plan.or(self.device_memory)
     }
 
@@ -340,7 +349,8 @@ impl fmt::Display for Options {
                 Item::new(name, format!("[{}]", one.text)).to_string()
             })),
         }
-        let sizes = [self.device_memory, self.pytorch_memory, self.plan];
+        let sizes =
+            [self.device_memory, self.pytorch_memory, self.plan, self.length, self.cache_tokens];
         for (name, size) in NAMES[2..].iter().zip(sizes) {
             items.extend(size.map(|bytes| format!("{name}:{bytes}")));
         }
@@ -348,6 +358,14 @@ impl fmt::Display for Options {
         items.splice(0..0, Some(settings).filter(|text| !text.is_empty()));
         f.write_str(&items.join(","))
     }
+}
+
+/// A number of tokens.
+fn tokens(item: &Item) -> Result<u64, WrongItem> {
+    let digits: String = item.value.chars().filter(|c| !matches!(c, ',' | '_' | ' ')).collect();
+    digits.parse().ok().filter(|count| (1..1_000_000_000_000).contains(count)).ok_or_else(|| {
+        item.error(format!("`{}` is no number of tokens: expected one such as 4096", item.value))
+    })
 }
 
 /// The change of the program that an item names.
@@ -394,16 +412,19 @@ mod tests {
 
     fn options() -> impl Strategy<Value = Options> {
         let size = || proptest::option::of(1..1_000_000_000_000_000_u64);
+        let tokens = || proptest::option::of(1..1_000_000_000_000_u64);
         let configurations = proptest::collection::vec(configuration(), 0..4);
         let recipes = proptest::sample::subsequence(&RECIPES[..], 0..=RECIPES.len());
         let recipes =
             recipes.prop_map(|texts| Recipe::parse_list(&texts.join(",")).expect("right recipes"));
-        (configurations, size(), size(), size(), recipes).prop_map(
-            |(configurations, device_memory, plan, pytorch_memory, recipes)| Options {
+        (configurations, size(), size(), size(), (tokens(), tokens()), recipes).prop_map(
+            |(configurations, device_memory, plan, pytorch_memory, tokens, recipes)| Options {
                 configurations,
                 device_memory,
                 plan,
                 pytorch_memory,
+                length: tokens.0,
+                cache_tokens: tokens.1,
                 recipes,
             },
         )

@@ -25,6 +25,7 @@ use vramscope_report::findings::{BlindSpotRecord, FindingChild, FindingPlace, Fi
 use vramscope_report::holders::{Holder, HolderKind};
 use vramscope_report::lines::HoldingLine;
 use vramscope_report::peak::BandKind;
+use vramscope_report::serving::CacheShare;
 use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::what_if::{EditRecord, Outcome, WrongItem};
@@ -203,6 +204,7 @@ fn declarations() -> String {
         Headline,
         MemorySummary,
         PeakSummary,
+        CacheShare,
         HoldingLine,
         DrySummary,
         DryOutcome,

@@ -104,6 +104,7 @@ const RULES: [Rule; 3] = [
             Exception { file: "search/", reason: "terms that the user types" },
             Exception { file: "shapes/", reason: "shapes and configurations in files" },
             Exception { file: "sidecar.rs", reason: "the version of PyTorch" },
+            Exception { file: "sidecar/launch.rs", reason: "command lines in the sidecar" },
             Exception { file: "what_if/edits.rs", reason: "names of functions in the recording" },
             Exception { file: "what_if/options.rs", reason: "changes that the user types" },
         ],

@@ -2878,7 +2878,26 @@ categories: { [key in string]: Bytes },
 /**
  * The lines that hold most, most first: at most five. Absent for files that an index tells.
  */
-lines?: Array<HoldingLine>, };
+lines?: Array<HoldingLine>, 
+/**
+ * The part of the GPU that the KV cache of an inference engine has; absent for other runs, and
+ * where a finding has the first words.
+ */
+cache?: CacheShare, };
+
+export type CacheShare = { 
+/**
+ * Requested bytes of the cache.
+ */
+bytes: Bytes, 
+/**
+ * The memory of the GPU.
+ */
+device_memory: Bytes, 
+/**
+ * The flag of the engine that asked for this, as it was written; null if none is known to.
+ */
+flag: string | null, };
 
 export type HoldingLine = { 
 /**

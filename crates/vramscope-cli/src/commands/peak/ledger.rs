@@ -1,6 +1,7 @@
 //! `vramscope peak --by pool`: the captures of CUDA graphs, and what an inference engine holds.
 
 use crate::commands::segments::pool_id;
+use crate::commands::serving;
 use crate::output::{self, Table, percent};
 use crate::printable::printable;
 use std::io::{self, Write};
@@ -12,6 +13,9 @@ use vramscope_units::grouped;
 pub(super) fn write(out: &mut dyn Write, ledger: &LedgerRecord) -> io::Result<()> {
     writeln!(out)?;
     ledger.text.iter().try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))?;
+    if let Some(serving) = &ledger.serving {
+        serving::write(out, serving)?;
+    }
     if !ledger.captures.is_empty() {
         writeln!(out)?;
         write_captures(out, ledger)?;
