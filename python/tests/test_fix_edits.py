@@ -196,10 +196,10 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         "batch:0.5",
         0,
         {},
-        "p.add_argument('--batch-size', type=int, default=64)\n",
+        "p.add_argument('-b', '--batch-size', type=int, default=64)\n",
         [
-            "-p.add_argument('--batch-size', type=int, default=64)",
-            "+p.add_argument('--batch-size', type=int, default=32)",
+            "-p.add_argument('-b', '--batch-size', type=int, default=64)",
+            "+p.add_argument('-b', '--batch-size', type=int, default=32)",
         ],
     ),
     (
@@ -322,6 +322,19 @@ FORMS: list[tuple[str, str, int, dict[str, Any], str, list[str]]] = [
         [
             "-        self.kept[step].append((step, value.detach().clone()))",
             "+        self.kept[step].append((step, value.detach().clone().cpu()))",
+        ],
+    ),
+    (
+        "lists that one block fills",
+        "del:a.py:2",
+        0,
+        {"holders": ("outs",)},
+        "for x, y in data:\n    outs.append(model(x))\n    targets.append(y)\n    n.append(1)\n",
+        [
+            "-    outs.append(model(x))",
+            "-    targets.append(y)",
+            "+    outs.append(model(x).detach().cpu())",
+            "+    targets.append(y.detach().cpu())",
         ],
     ),
     (

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ from typing import Any
 from ..dry.run import NotRun, Program, run
 from .lever import Lever, levers
 
+#: The line of a traceback that names its error.
+_ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b.*:")
 #: The variable of PyTorch's allocator.
 CONF = "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -57,7 +60,9 @@ def dry_run(program: Program, output: pathlib.Path, conf: str | None = None) -> 
         written.seek(0)
         lines = written.read().decode(errors="replace").strip().splitlines()
     seconds = time.monotonic() - begin
-    last = next((one for one in reversed(lines) if one.strip()), "")
+    # The last line of a traceback, or what was written last.
+    errors = [one for one in lines if _ERROR.match(one)]
+    last = (errors or lines or [""])[-1]
     diagnosis = _ask("diagnose", "--all", *map(str, outcome.snapshots)) if outcome.snapshots else {}
     dry = diagnosis.get("dry")
     ended = dry is not None and dry["outcome"] in ("fits", "runs_out")

@@ -18,7 +18,7 @@ pub(crate) fn edit(
     applied: &Applied,
 ) -> (Option<EditRecord>, Option<LeverPlace>) {
     let at = editable.edit_at(recipe.change, applied, target.entry.evidence(target.index));
-    let lever = applied.site.or(at.frame).and_then(|frame| lever_place(target, frame));
+    let lever = at.shown.and_then(|frame| lever_place(target, frame));
     let site = match &recipe.value {
         // The line of the recipe itself.
         Value::Site(site) if at.frame.is_none() => Some(site.clone()),

@@ -68,7 +68,20 @@ def _of_holder(tree: Tree, path: pathlib.Path, holder: str) -> str | None:
     if not moved:
         raise Declined(f"what {holder} keeps is on the host at {shown(path, tree.lines(store)[0])}")
     tree.replace(value, expression(f"{bare}{moved}"))
+    if not is_sum:
+        _move_beside(tree, store)
     return f"{moved[1:]} of what {holder} keeps at {shown(path, tree.lines(store)[0])}"
+
+
+def _move_beside(tree: Tree, store: cst.BaseExpression) -> None:
+    """What the same block adds to other lists goes with it: they are used together."""
+    small = tree.above(store, cst.Expr)
+    for one in tree.statements(small) if small is not None else []:
+        call = one.value if isinstance(one, cst.Expr) and one is not small else None
+        if isinstance(call, cst.Call) and last_name(call.func) == "append" and len(call.args) == 1:
+            value = call.args[0].value
+            if isinstance(value, (cst.Name, cst.Attribute)):
+                tree.replace(value, expression(f"{tree.code(value)}.detach().cpu()"))
 
 
 def _is_holder(tree: Tree, node: cst.BaseExpression, holder: str) -> bool:
@@ -118,6 +131,8 @@ def _added(tree: Tree, holder: str) -> Iterator[cst.BaseExpression]:
 
 def _tensor(tree: Tree, value: cst.BaseExpression) -> cst.BaseExpression:
     """The tensor in what is kept: that itself, or the one of a tuple."""
+    if isinstance(value, cst.Call) and last_name(value.func)[:1].isupper():
+        raise Declined(f"the source does not show which part of {tree.code(value)} is a tensor")
     if not isinstance(value, (cst.Tuple, cst.List)):
         return value
     tensors = [

@@ -164,8 +164,9 @@ def _numbers(tree: Tree) -> list[tuple[cst.BaseExpression, int]]:
                 take(arg.keyword.value, arg.value)
         default = argument(call, "default")
         if last_name(call.func) == "add_argument" and default is not None and call.args:
-            option = tree.code(call.args[0].value).strip("'\"")
-            take(option.lstrip("-").replace("-", "_"), default.value)
+            options = [one.value for one in call.args if one.keyword is None]
+            words = [tree.code(one).strip("'\"-").replace("-", "_") for one in options]
+            take(max(words, key=len), default.value)
     return found
 
 

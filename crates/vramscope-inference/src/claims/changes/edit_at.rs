@@ -20,6 +20,8 @@ pub struct EditAt {
     pub package: Option<FrameId>,
     /// The frame inside a block of the model.
     pub block: Option<FrameId>,
+    /// The line to look at first: of what the change found, if it is the program's.
+    pub shown: Option<FrameId>,
 }
 
 impl Editable {
@@ -35,7 +37,10 @@ impl Editable {
             Line::Evaluation => self.at_model(false),
             Line::Parameters => self.at_parameters(),
         };
-        found.unwrap_or_default()
+        let found = found.unwrap_or_default();
+        // Where a container of PyTorch calls the blocks, their own line says more.
+        let own = [applied.site, found.block].into_iter().flatten().find(|&at| cx.is_program(at));
+        EditAt { shown: own.or(applied.site).or(found.frame), ..found }
     }
 
     fn is_torch(&self, frame: FrameId) -> bool {
@@ -48,7 +53,8 @@ impl Editable {
         let inner = frames.iter().copied().find(|&frame| !self.is_torch(frame))?;
         let is_package = self.lives.stacks.mark(inner).has(Mark::LIBRARY);
         let frame = self.lives.stacks.own(frames).next();
-        Some(EditAt { frame, package: is_package.then_some(inner), block: None })
+        let package = is_package.then_some(inner);
+        Some(EditAt { frame, package, ..EditAt::default() })
     }
 
     /// The place with the most bytes, of all blocks for which `of` finds one.
