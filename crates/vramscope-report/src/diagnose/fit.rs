@@ -233,6 +233,8 @@ mod tests {
             needs_bytes: bytes,
             saving_bytes: bytes,
             cost: Cost::Precision,
+            seconds_percent: Some([u32::MAX; 2]),
+            seconds_gpu: Some("RTX5090".to_owned()),
             outcome: Some(Outcome::FitsBarely),
             short_by: Some(bytes),
             covers: Covers::Request,
