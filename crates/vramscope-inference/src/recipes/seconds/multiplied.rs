@@ -9,6 +9,7 @@ use super::is_result;
 use crate::evidence::marks::Mark;
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{Life, Lives};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use vramscope_snapshot::StackId;
 
@@ -53,53 +54,101 @@ pub(super) fn find(
         let life = &lives.all[index];
         is_result(life) && !life.is_weight_copy && lives.mark(life).has(layer)
     };
-    let mut found = Vec::new();
-    for index in blocks.clone().filter(|&index| is_layer(index)) {
-        let life = &lives.all[index];
-        // Autocast converts what a layer reads: its result is the last block of the call.
-        let is_cast = facts.has_autocast
+    // Autocast converts what a layer reads: its result is the last block of the call.
+    let is_cast = |index: usize| {
+        facts.has_autocast
             && blocks.contains(&(index + 1))
-            && lives.all[index + 1].stack == life.stack;
-        if is_cast {
-            continue;
-        }
-        let product = product(lives, facts, blocks.start, index);
-        let (operations, element, weight) = product.unwrap_or((0.0, 4, 0));
-        found.push(Multiplied {
-            block: index,
+            && lives.all[index + 1].stack == lives.all[index].stack
+    };
+    let results: Vec<usize> =
+        blocks.clone().filter(|&index| is_layer(index) && !is_cast(index)).collect();
+    let first = blocks.start;
+    let tokens = tokens(lives, facts, first, &results);
+    let multiplied = |&block: &usize| {
+        let life = &lives.all[block];
+        let layer = tokens.and_then(|_| layers(lives, facts, first, block, tokens).next());
+        let operations = |element: u64| {
+            let of = layer.as_ref().filter(|of| of.element == element);
+            of.map_or(0.0, |of| 2.0 * (of.tokens * of.wide * of.deep) as f64)
+        };
+        let weight = layer.as_ref().map(|of| of.wide * of.deep * facts.element);
+        Multiplied {
+            block,
             stack: life.stack,
             bytes: life.bytes as f64,
-            half: if element == 2 { operations } else { 0.0 },
-            single: if element == 2 { 0.0 } else { operations },
-            is_trained: gradients.contains(&weight),
-        });
-    }
-    found
+            half: operations(2),
+            single: operations(4),
+            is_trained: weight.is_some_and(|weight| gradients.contains(&weight)),
+        }
+    };
+    results.iter().map(multiplied).collect()
 }
 
-/// The operations of a linear layer's product, the bytes of an element, and those of its weight.
-fn product(lives: &Lives, facts: &Facts, first: usize, result: usize) -> Option<(f64, u64, u64)> {
-    let tokens = facts.tokens.filter(|&tokens| tokens > 0)?;
+/// Narrower blocks are no input of a layer: statistics of a norm.
+const MIN_WIDTH: u64 = 4;
+
+/// A linear layer, by the sizes of its result, its input and its weight.
+struct Layer {
+    tokens: u64,
+    wide: u64,
+    deep: u64,
+    element: u64,
+}
+
+/// The layers that can have made a result, the nearest input first. `tokens` are known, or each
+/// number of them is tried that makes the sizes fit.
+fn layers(
+    lives: &Lives,
+    facts: &Facts,
+    first: usize,
+    result: usize,
+    tokens: Option<u64>,
+) -> impl Iterator<Item = Layer> {
     let of = &lives.all[result];
-    let widths = |life: &Life| {
-        let certain = u64::from(life.element);
-        let elements = [2, 4].into_iter().filter(move |&one| certain == 0 || one == certain);
-        let bytes = life.bytes;
-        elements.filter_map(move |one| {
-            (bytes % (one * tokens) == 0).then_some((bytes / (one * tokens), one))
-        })
-    };
     let from = first.max(result.saturating_sub(MAX_BACK));
-    let before = (from..result).rev().map(|index| &lives.all[index]);
-    for input in before.filter(|input| input.end > of.begin && is_result(input)) {
-        for (wide, element) in widths(of) {
-            for (deep, _) in widths(input).filter(|&(_, own)| own == element) {
-                let weight = wide * deep * facts.element;
-                if facts.parameters.contains_key(&weight) {
-                    return Some((2.0 * (tokens * wide * deep) as f64, element, weight));
-                }
-            }
+    let inputs = (from..result).rev().map(|index| &lives.all[index]);
+    let inputs = inputs.filter(|input| input.end > of.begin && is_result(input));
+    let elements = |life: &Life, element: u64| {
+        let certain = u64::from(life.element);
+        let is_one = (certain == 0 || certain == element) && life.bytes % element == 0;
+        is_one.then_some(life.bytes / element)
+    };
+    let sizes = inputs.flat_map(move |input| {
+        [2, 4].map(|element| Some((elements(of, element)?, elements(input, element)?, element)))
+    });
+    let sizes = sizes.flatten();
+    sizes.flat_map(move |(result, input, element)| {
+        facts.parameters.keys().filter_map(move |bytes| {
+            let weight = bytes / facts.element.max(1);
+            // Result times input is the square of the tokens times the weight.
+            let square = result.checked_mul(input)? / weight.max(1);
+            let found = tokens.unwrap_or_else(|| square.isqrt());
+            let fits = found > 0 && result % found == 0 && input % found == 0;
+            let (wide, deep) = (result / found.max(1), input / found.max(1));
+            let is_layer = fits && wide * deep == weight && wide.min(deep) >= MIN_WIDTH;
+            is_layer.then_some(Layer { tokens: found, wide, deep, element })
+        })
+    })
+}
+
+/// The tokens with which the sizes of most results fit; `None` without any. Of images no input of
+/// numbers tells them.
+fn tokens(lives: &Lives, facts: &Facts, first: usize, results: &[usize]) -> Option<u64> {
+    let mut votes: BTreeMap<u64, u64> = BTreeMap::new();
+    for &result in results {
+        let mut all: Vec<u64> =
+            layers(lives, facts, first, result, None).map(|layer| layer.tokens).collect();
+        all.sort_unstable();
+        all.dedup();
+        for tokens in all.into_iter().filter(|&tokens| tokens >= MIN_TOKENS) {
+            *votes.entry(tokens).or_default() += lives.all[result].bytes;
         }
     }
-    None
+    let most = votes.into_iter().max_by_key(|&(tokens, bytes)| {
+        (bytes, facts.tokens == Some(tokens), tokens)
+    });
+    most.map(|of| of.0)
 }
+
+/// Fewer tokens fit sizes by chance.
+const MIN_TOKENS: u64 = 64;
