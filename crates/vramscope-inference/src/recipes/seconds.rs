@@ -344,7 +344,10 @@ impl Editable {
             Slows::Recomputes => of.range(of.again(&new), 0.0, on),
             Slows::Loss => of.range(of.loss?, 0.0, on),
             Slows::Crosses => {
-                let bytes = new.iter().map(|life| life.bytes).sum::<u64>() as f64;
+                // A layer saves its weight, too. Autocast's copies of weights are new blocks.
+                let weights = of.products.iter().map(|one| one.weight).sum::<f64>();
+                let weights = if of.has_casts { 0.0 } else { weights };
+                let bytes = new.iter().map(|life| life.bytes).sum::<u64>() as f64 + weights;
                 let calls = new.len() as f64 * CALLS_OF_COPIES;
                 of.range(Work { calls, ..Work::default() }, 2.0 * bytes, on)
             }

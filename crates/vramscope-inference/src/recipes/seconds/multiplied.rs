@@ -26,6 +26,8 @@ pub(super) struct Multiplied {
     pub(super) half: f64,
     /// The same of 32-bit numbers.
     pub(super) single: f64,
+    /// Bytes of the weight; 0 where it is not known.
+    pub(super) weight: f64,
     /// Whether the weight has a gradient.
     pub(super) is_trained: bool,
 }
@@ -78,6 +80,7 @@ pub(super) fn find(
             bytes: life.bytes as f64,
             half: operations(2),
             single: operations(4),
+            weight: weight.unwrap_or(0) as f64,
             is_trained: weight.is_some_and(|weight| gradients.contains(&weight)),
         }
     };
