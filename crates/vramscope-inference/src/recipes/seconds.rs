@@ -230,11 +230,11 @@ impl StepWork {
 
     /// An update reads gradients, and reads and writes parameters and states.
     fn add_optimizer(&mut self, lives: &Lives, step: i32) {
-        let is_state = |life: &&Life| {
-            life.category == Category::OptimizerState && life.end > self.span[1]
-        };
+        let is_state =
+            |life: &&Life| life.category == Category::OptimizerState && life.end > self.span[1];
         let states: u64 = lives.all.iter().filter(is_state).map(|life| life.bytes).sum();
-        let made = lives.span(step, StepPhase::Optimizer).map(|(begin, end)| lives.born(begin, end));
+        let made =
+            lives.span(step, StepPhase::Optimizer).map(|(begin, end)| lives.born(begin, end));
         let made = lives.all[made.unwrap_or_default()].iter().filter(|life| is_result(life));
         let (mut calls, mut written) = (self.trained.sqrt(), 0.0);
         for life in made {
@@ -291,9 +291,8 @@ impl StepWork {
             let busy = device.max(host);
             let longer = (device + more_device).max(host + more_host) - busy;
             // What the recording has beyond that is waiting.
-            let whole = recorded.map_or([busy; 2], |seconds| {
-                [busy.max(seconds / RECORDED), busy.max(seconds)]
-            });
+            let whole = recorded
+                .map_or([busy; 2], |seconds| [busy.max(seconds / RECORDED), busy.max(seconds)]);
             let copies = LINK.map(|part| crossing / (on.speeds.link * part));
             all.push((longer * (1.0 - ERROR) + copies[0]) / whole[1]);
             all.push((longer * (1.0 + ERROR) + copies[1]) / whole[0]);

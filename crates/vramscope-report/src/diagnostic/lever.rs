@@ -56,23 +56,20 @@ fn cost(lever: &Lever, covers: Option<&str>) -> String {
     covers.map_or_else(|| cost.clone(), |covers| format!("{cost}, {covers}"))
 }
 
-/// `no cost`, `edit`, `time, est. +18 to 26 %`.
+/// `no cost`, `edit`, `time, est. +18-26 %`: short, for a column.
 pub fn cost_text(lever: &Lever) -> String {
     match (lever.cost, lever.seconds_percent) {
         (Cost::None, _) => "no cost".to_owned(),
-        (cost, Some(percent)) => format!("{}, est. {}", cost.name(), longer(percent)),
+        (cost, Some([low, high])) => {
+            format!("{}, est. +{}-{} %", cost.name(), grouped(low.into()), grouped(high.into()))
+        }
         (cost, None) => cost.name().to_owned(),
     }
 }
 
 /// How much longer a step takes: `+18 to 26 %`.
 pub fn longer([low, high]: [u32; 2]) -> String {
-    let high = grouped(high.into());
-    if low == 0 && high == "0" {
-        "+0 %".to_owned()
-    } else {
-        format!("+{} to {high} %", grouped(low.into()))
-    }
+    format!("+{} to {} %", grouped(low.into()), grouped(high.into()))
 }
 
 /// What an estimate of time is: `time: % a step, estimated for an H100, not measured`.

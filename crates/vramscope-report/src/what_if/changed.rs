@@ -280,9 +280,7 @@ async fn scenario(
     let evidence = target.entry.evidence(target.index);
     let on = machine(target, change.options.memory().or(change.options.pytorch_memory));
     let seconds = match &on {
-        Some(on) => {
-            seconds_percent(target, editable, arena, change.recipes, on, budget).await
-        }
+        Some(on) => seconds_percent(target, editable, arena, change.recipes, on, budget).await,
         None => None,
     };
     let run = match arena.apply(evidence, change.recipes, budget).await {

@@ -147,9 +147,9 @@ fn tokens(lives: &Lives, facts: &Facts, first: usize, results: &[usize]) -> Opti
             *votes.entry(tokens).or_default() += lives.all[result].bytes;
         }
     }
-    let most = votes.into_iter().max_by_key(|&(tokens, bytes)| {
-        (bytes, facts.tokens == Some(tokens), tokens)
-    });
+    let most = votes
+        .into_iter()
+        .max_by_key(|&(tokens, bytes)| (bytes, facts.tokens == Some(tokens), tokens));
     most.map(|of| of.0)
 }
 
