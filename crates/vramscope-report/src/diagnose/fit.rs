@@ -162,8 +162,10 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
 /// Cuts the texts of a lever. The edit is the first that goes: `what-if` prints it.
 fn fit_lever(lever: &mut Lever, list: usize, text: usize) {
     lever.edit = lever.edit.take().filter(|_| list >= LIMITS[0].0);
-    // The note says it once.
-    lever.seconds_gpu = lever.seconds_gpu.take().filter(|_| list >= LIMITS[0].0);
+    // The cost in words stays.
+    if text < LIMITS[0].1 {
+        (lever.seconds_percent, lever.seconds_gpu) = (None, None);
+    }
     for words in [&mut lever.text, &mut lever.id, &mut lever.recipe] {
         shorten(words, text);
     }

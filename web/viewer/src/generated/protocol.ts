@@ -2469,10 +2469,10 @@ saving_bytes: Bytes,
 cost: Cost, 
 /**
  * How much longer a step takes, in percent: at least and at most. An estimate from the
- * device's data sheet, which was not measured on a GPU. Null unless `cost` is `time`, and where
+ * device's data sheet, which was not measured on a GPU. Absent unless `cost` is `time`, and where
  * no estimate can be defended.
  */
-seconds_percent: [number, number] | null, 
+seconds_percent?: [number, number] | null, 
 /**
  * The GPU of that estimate: the one that was asked for, or else that of the recording, or else
  * an H100.
