@@ -5,7 +5,7 @@ mod capability;
 mod table;
 
 pub use capability::Limits;
-pub use table::{Device, names};
+pub use table::{Device, devices, names};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,23 @@ pub struct Gpu {
     pub memory_clock_khz: u32,
     /// Width of the memory's bus, in bits.
     pub memory_bus_bits: u32,
+}
+
+/// The highest speeds of a device, as its data sheet has them, per second. No program reaches them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speeds {
+    /// The device, as users write it.
+    pub name: &'static str,
+    /// Multiplications and additions of 32-bit numbers.
+    pub single: f64,
+    /// The same in TF32.
+    pub tf32: f64,
+    /// The same of 16-bit numbers.
+    pub half: f64,
+    /// Bytes that the device's memory reads or writes.
+    pub memory: f64,
+    /// Bytes that cross the link to the host in one direction.
+    pub link: f64,
 }
 
 impl Gpu {

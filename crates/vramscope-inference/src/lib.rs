@@ -58,8 +58,8 @@ pub use ledger::{
     ToldBy, WorkspaceOfStream,
 };
 pub use recipes::{
-    Applied, Arena, ChangedAnswer, ChangedRun, Completion, Declined, Editable, Outcome, Rest,
-    ended_by_failure,
+    Applied, Arena, ChangedAnswer, ChangedRun, Completion, Declined, Editable, Machine, Outcome,
+    Rest, ended_by_failure,
 };
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use step_floors::{Slope, StepFloor, slope, step_floors};

@@ -166,6 +166,11 @@ class Lever(Shown):
     #: The difference.
     saving_bytes: int
     cost: Cost
+    #: How much longer a step takes, in percent: at least and at most. Estimated from the device's
+    #: data sheet, not measured; ``None`` unless ``cost`` is ``time``, and without an estimate.
+    seconds_percent: tuple[int, int] | None
+    #: The GPU of that estimate.
+    seconds_gpu: str | None
     #: ``None`` if no limit is known.
     outcome: Outcome | None
     #: The missing bytes; ``None`` unless ``outcome`` is ``short``.
@@ -188,7 +193,7 @@ class Lever(Shown):
     def of(cls, json: Json) -> Lever:
         """From the program's JSON."""
         place, edit, within = json["place"], json["edit"], json["range"]
-        lasts = json.get("lasts")
+        lasts, seconds = json.get("lasts"), json.get("seconds_percent")
         return cls(
             id=json["id"],
             kind=json["kind"],
@@ -200,6 +205,8 @@ class Lever(Shown):
             needs_bytes=json["needs_bytes"],
             saving_bytes=json["saving_bytes"],
             cost=json["cost"],
+            seconds_percent=None if seconds is None else (seconds[0], seconds[1]),
+            seconds_gpu=json.get("seconds_gpu"),
             outcome=json["outcome"],
             short_by_bytes=json["short_by"],
             covers=json["covers"],

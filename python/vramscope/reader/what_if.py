@@ -72,6 +72,10 @@ class Scenario(Shown):
     outcome: Outcome | None
     #: What each change found: its assumptions.
     found: tuple[str, ...]
+    #: As :attr:`Lever.seconds_percent`.
+    seconds_percent: tuple[int, int] | None
+    #: The GPU of that estimate.
+    seconds_gpu: str | None
     #: Why there is no prediction for this change.
     declined: str | None
     short_by_bytes: int | None
@@ -84,7 +88,7 @@ class Scenario(Shown):
     @classmethod
     def of(cls, json: Json, text: str) -> Scenario:
         """From the program's JSON."""
-        low, high = json["reserved_range"]
+        (low, high), seconds = json["reserved_range"], json.get("seconds_percent")
         return cls(
             change=json["change"],
             recipes=tuple(json["recipes"]),
@@ -102,6 +106,8 @@ class Scenario(Shown):
             fits=json["fits"],
             outcome=json["outcome"],
             found=tuple(json["found"]),
+            seconds_percent=None if seconds is None else (seconds[0], seconds[1]),
+            seconds_gpu=json.get("seconds_gpu"),
             declined=json["declined"],
             short_by_bytes=json["short_by"],
             least_device_memory_bytes=json["least_device_memory"],

@@ -7,11 +7,12 @@ use crate::printable::printable;
 use crate::{paths, read};
 use serde::Serialize;
 use std::io::{self, Write};
+use vramscope_report::diagnostic::cost_text;
 use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text,
     batch_text, edit_text, limit_text, outcome_text, plan_text, range_text, rest_text, sentence,
-    what_if,
+    time_text, what_if,
 };
 use vramscope_report::{LoadedFile, PlanRecord, Recipe, Target};
 
@@ -184,10 +185,11 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     }
     report.scenarios.iter().for_each(|scenario| table.row(row(scenario)));
     table.write(out)?;
-    let found = report.scenarios.iter().flat_map(|scenario| &scenario.found);
-    for (at, found) in found.enumerate() {
+    let found = report.scenarios.iter().flat_map(|scenario| scenario.found.clone());
+    let times = report.scenarios.iter().filter_map(time_text);
+    for (at, found) in found.chain(times).enumerate() {
         let before = if at == 0 { "\n" } else { "" };
-        writeln!(out, "{before}{}", printable(found))?;
+        writeln!(out, "{before}{}", printable(&found))?;
     }
     if let [scenario] = &report.scenarios[..] {
         for edit in &scenario.edits {
@@ -216,7 +218,7 @@ fn plan_table(out: &mut dyn Write, plan: &PlanRecord) -> io::Result<()> {
     );
     for set in &plan.sets {
         table.row(vec![
-            set.lever.cost.name().to_owned(),
+            cost_text(&set.lever),
             set.lever.text.clone(),
             set.lever.needs_bytes.to_string(),
             batch_text(set.largest_batch).unwrap_or_default(),

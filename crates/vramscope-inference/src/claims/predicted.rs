@@ -105,6 +105,15 @@ pub struct Lever {
     pub saving_bytes: Bytes,
     /// The price.
     pub cost: Cost,
+    /// How much longer a step takes, in percent: at least and at most. An estimate from the
+    /// device's data sheet, which was not measured on a GPU. Absent unless `cost` is `time`, and where
+    /// no estimate can be defended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_percent: Option<[u32; 2]>,
+    /// The GPU of that estimate: the one that was asked for, or else that of the recording, or else
+    /// an H100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_gpu: Option<String>,
     /// Whether the run goes through with the memory that PyTorch can have; null if no limit is
     /// known.
     pub outcome: Option<Outcome>,
@@ -177,6 +186,14 @@ impl Lever {
     /// Whether the run goes through, with a margin.
     pub fn fits(&self) -> bool {
         self.outcome == Some(Outcome::Fits)
+    }
+
+    /// What a change that costs time saves for each percent by which a step gets longer, in the
+    /// middle of its range; 0 for another change, and without an estimate.
+    pub fn saving_per_percent(&self) -> Bytes {
+        let percent = self.seconds_percent.map(|[low, high]| f64::from(low + high) / 2.0);
+        let saving = |percent: f64| self.saving_bytes.0 as f64 / percent.max(0.5);
+        Bytes(percent.map_or(0, |percent| saving(percent) as u64))
     }
 
     /// Whether it does not suffice.

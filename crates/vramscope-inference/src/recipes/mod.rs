@@ -9,6 +9,7 @@
 //! 4. [`crate::claims::changes`] has one file per change.
 //! 5. [`arena`] applies recipes to a copy of the list, which it uses again and again.
 //! 6. [`replay`] replays the list.
+//! 7. [`seconds`] estimates how much longer a step takes.
 
 mod arena;
 pub(crate) mod facts;
@@ -16,11 +17,13 @@ pub(crate) mod lives;
 pub(crate) mod order;
 pub(crate) mod replay;
 mod rest;
+mod seconds;
 mod settle;
 
 pub use arena::Arena;
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::{Completion, Rest};
+pub use seconds::Machine;
 
 use crate::category::Category;
 use crate::evidence::Evidence;
@@ -32,6 +35,7 @@ use facts::Facts;
 use lives::{Life, Lives, Return};
 use order::Order;
 use rustc_hash::FxHashMap;
+use seconds::StepWork;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,6 +123,8 @@ pub struct Editable {
     /// Whether no block has two readings.
     is_sure: bool,
     pub(crate) facts: Facts,
+    /// What a typical step does; `None` without a training pass.
+    work: Option<StepWork>,
     /// The settings of the recording.
     settings: AllocatorSettings,
     /// How the step that failed was completed.
@@ -154,8 +160,10 @@ impl Editable {
         }
         let order = Order::new(&lives.all, budget).await;
         let is_sure = lives.is_sure(budget).await;
+        budget.charge(lives.all.len() as u64).await;
+        let work = StepWork::new(&lives, &facts, cx.trace.clock.as_ref());
         let settings = model.settings.clone();
-        Self { lives, order, is_sure, facts, settings, rest, by }
+        Self { lives, order, is_sure, facts, work, settings, rest, by }
     }
 
     /// When the request failed that ended the run: its event.

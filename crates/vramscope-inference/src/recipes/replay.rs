@@ -163,6 +163,11 @@ impl<'a> ChangedRun<'a> {
     /// The most points of a curve.
     pub const CURVE_POINTS: usize = 128;
 
+    /// The blocks of the run, by birth.
+    pub(crate) fn lives(&self) -> &'a [Life] {
+        self.lives
+    }
+
     /// `lives` are the blocks of `run` after `recipes`.
     pub(super) fn new(
         run: &'a Editable,

@@ -162,6 +162,10 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
 /// Cuts the texts of a lever. The edit is the first that goes: `what-if` prints it.
 fn fit_lever(lever: &mut Lever, list: usize, text: usize) {
     lever.edit = lever.edit.take().filter(|_| list >= LIMITS[0].0);
+    // The cost in words stays.
+    if text < LIMITS[0].1 {
+        (lever.seconds_percent, lever.seconds_gpu) = (None, None);
+    }
     for words in [&mut lever.text, &mut lever.id, &mut lever.recipe] {
         shorten(words, text);
     }
@@ -235,6 +239,8 @@ mod tests {
             needs_bytes: bytes,
             saving_bytes: bytes,
             cost: Cost::Precision,
+            seconds_percent: Some([u32::MAX; 2]),
+            seconds_gpu: Some("RTX5090".to_owned()),
             outcome: Some(Outcome::FitsBarely),
             short_by: Some(bytes),
             covers: Covers::Request,

@@ -52,11 +52,29 @@ fn cost(lever: &Lever, covers: Option<&str>) -> String {
     if lever.is_short() {
         return String::new();
     }
-    let cost = match lever.cost {
-        Cost::None => "no cost",
-        cost => cost.name(),
-    };
-    covers.map_or_else(|| cost.to_owned(), |covers| format!("{cost}, {covers}"))
+    let cost = cost_text(lever);
+    covers.map_or_else(|| cost.clone(), |covers| format!("{cost}, {covers}"))
+}
+
+/// `no cost`, `edit`, `time, est. +18-26 %`: short, for a column.
+pub fn cost_text(lever: &Lever) -> String {
+    match (lever.cost, lever.seconds_percent) {
+        (Cost::None, _) => "no cost".to_owned(),
+        (cost, Some([low, high])) => {
+            format!("{}, est. +{}-{} %", cost.name(), grouped(low.into()), grouped(high.into()))
+        }
+        (cost, None) => cost.name().to_owned(),
+    }
+}
+
+/// How much longer a step takes: `+18 to 26 %`.
+pub fn longer([low, high]: [u32; 2]) -> String {
+    format!("+{} to {} %", grouped(low.into()), grouped(high.into()))
+}
+
+/// What an estimate of time is: `time: % a step, estimated for an H100, not measured`.
+pub fn time_note(gpu: &str) -> String {
+    format!("time: % a step, estimated by the data sheet of the {gpu}, not measured")
 }
 
 fn basis(lever: &Lever) -> String {

@@ -1,6 +1,6 @@
 //! What is said, from the record of a diagnosis.
 
-use super::{Answer, Bar, Diagnostic, Fact, FactLabel, LeverRow, LookRow, RankRow};
+use super::{Answer, Bar, Diagnostic, Fact, FactLabel, LeverRow, LookRow, RankRow, time_note};
 use crate::diagnose::{Diagnosis, MemorySummary, PeakSummary};
 use crate::findings::{BlindSpotRecord, FindingEntry, FindingRecord, of_device};
 use crate::holders::{Holder, HolderKind};
@@ -372,7 +372,9 @@ fn notes(diagnosis: &Diagnosis) -> Vec<String> {
         |spot: &&BlindSpotRecord| diagnosis.dry.is_none() || spot.kind != "no_free_stacks";
     let blind = diagnosis.blind_spots.iter().filter(is_told).map(|spot| spot.text.clone());
     let dry = diagnosis.dry.iter().flat_map(|dry| dry.notes.iter().cloned());
-    has_levers.then(|| replayed.to_owned()).into_iter().chain(dry).chain(blind).collect()
+    let gpu = all.iter().find_map(|lever| lever.seconds_gpu.as_deref());
+    let notes = has_levers.then(|| replayed.to_owned()).into_iter().chain(gpu.map(time_note));
+    notes.chain(dry).chain(blind).collect()
 }
 
 /// The commands that lead on: from the worst finding, else from the peak.

@@ -12,6 +12,7 @@ mod text;
 
 pub use bar::{Bar, BarPart, LineRow};
 pub use html::{card, html, styles};
+pub use lever::{cost_text, longer, time_note};
 pub use markdown::markdown;
 pub use text::{Paint, Span, cut_middle, plain_text, text};
 

@@ -96,11 +96,12 @@ pub(crate) async fn levers(
     Found { now, levers: all }
 }
 
-/// The place of a lever after the first one: what helps, what is worth a line, and what costs less
-/// comes before. `now` is what the run needs, in bytes.
-pub(super) fn rank(lever: &Lever, now: u64) -> (bool, bool, Cost, u8, Bytes) {
+/// The place of a lever after the first one: what helps, what is worth a line, what costs less, and
+/// what saves most for the time that it costs comes before. `now` is what the run needs, in bytes.
+pub(super) fn rank(lever: &Lever, now: u64) -> (bool, bool, Cost, u8, Reverse<Bytes>, Bytes) {
     let is_small = lever.saving_bytes < Bytes(now / 100 * MIN_WORTH_PERCENT);
-    (lever.is_short(), is_small, lever.cost, order(lever.outcome), lever.needs_bytes)
+    let worth = Reverse(lever.saving_per_percent());
+    (lever.is_short(), is_small, lever.cost, order(lever.outcome), worth, lever.needs_bytes)
 }
 
 /// The cure that saves this much at least: of the finding with the first words, else of another
@@ -292,6 +293,8 @@ fn estimated(path: &str, device: u32, now: u64, saving: u64) -> Lever {
         needs_bytes: Bytes(now - saving),
         saving_bytes: Bytes(saving),
         cost: Cost::Edit,
+        seconds_percent: None,
+        seconds_gpu: None,
         outcome: None,
         short_by: None,
         covers: Covers::Run,

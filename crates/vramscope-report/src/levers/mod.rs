@@ -5,6 +5,7 @@ mod candidates;
 mod dead;
 mod list;
 mod plan;
+mod seconds;
 mod table;
 mod trial;
 mod words;
@@ -14,12 +15,14 @@ pub(crate) use dead::last_uses;
 pub(crate) use list::{MAX_TOLD, levers};
 pub(crate) use plan::{MAX_BATCH, edited, plan as of_device, without};
 pub use plan::{PlanRecord, PlannedSet};
+pub(crate) use seconds::{machine, seconds_percent};
 pub use table::{LeverTable, NoLever, SettingNeeds, lever_table, setting_needs};
 
 use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available, most_available, recorded_least};
 use candidates::Candidate;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trial::Trial;
 pub(crate) use trial::correction;
@@ -142,7 +145,7 @@ pub(crate) async fn of_oom(
         trial.measure(candidate, lever, budget).await;
     }
     // Some turned out too close to tell.
-    chosen.sort_by_key(|(_, lever)| (order(lever.outcome), lever.cost));
+    chosen.sort_by_key(|(_, lever)| by_worth(lever));
     (chosen.into_iter().map(|(_, lever)| lever).collect(), looks)
 }
 
@@ -178,7 +181,7 @@ fn looks(trial: &Trial<'_>, singles: &[(Candidate, Lever)]) -> Vec<Look> {
         })
     };
     let mut looks: Vec<Look> = short.filter_map(look).collect();
-    looks.sort_by_key(|look| std::cmp::Reverse(look.bytes));
+    looks.sort_by_key(|look| Reverse(look.bytes));
     // Several changes may cure one cause at one line: keep the best.
     let mut known = BTreeSet::new();
     looks.retain(|look| known.insert((look.text.clone(), look.site.clone())));
@@ -207,7 +210,7 @@ async fn of_survivor(
 
 /// All, each effect once: what fits first, then by cost.
 fn by_cost(mut all: Vec<(Candidate, Lever)>) -> Vec<(Candidate, Lever)> {
-    all.sort_by_key(|(_, lever)| (order(lever.outcome), lever.cost));
+    all.sort_by_key(|(_, lever)| by_worth(lever));
     let mut known: BTreeSet<(Cost, Bytes, Bytes)> = BTreeSet::new();
     all.retain(|(_, lever)| known.insert((lever.cost, lever.needs_bytes, lever.lowers)));
     all
@@ -261,6 +264,12 @@ fn chosen(mut all: Vec<(Candidate, Lever)>, grew: u64) -> Vec<(Candidate, Lever)
         }
     });
     all
+}
+
+/// The place of a lever after a failure: what helps, then what costs less, then what saves most for
+/// the time that it costs.
+fn by_worth(lever: &Lever) -> (u8, Cost, Reverse<Bytes>) {
+    (order(lever.outcome), lever.cost, Reverse(lever.saving_per_percent()))
 }
 
 fn order(outcome: Option<Outcome>) -> u8 {

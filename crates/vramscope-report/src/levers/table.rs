@@ -3,7 +3,7 @@
 
 use super::candidates::{Candidate, defaults, expandable};
 use super::plan::largest_batch;
-use super::{OfFailure, Trial, known_limits, of_oom, order, trial_after};
+use super::{OfFailure, Trial, by_worth, known_limits, of_oom, trial_after};
 use crate::derived::Derived;
 use crate::findings::of_device;
 use crate::levers::list::{Found, MIN_PERCENT, levers, rank};
@@ -230,7 +230,7 @@ async fn unfold(
         }
     }
     match failure {
-        Some(_) => table.levers.sort_by_key(|lever| (order(lever.outcome), lever.cost)),
+        Some(_) => table.levers.sort_by_key(by_worth),
         None => table.levers[kept..].sort_by_key(|lever| rank(lever, now)),
     }
     reasons.extend(UNSIZED.map(|(name, why)| (why, vec![name.to_owned()])));

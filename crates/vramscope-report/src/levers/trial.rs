@@ -2,11 +2,12 @@
 
 use super::candidates::{Candidate, candidates};
 use super::words;
+use super::{machine, seconds_percent};
 use crate::target::Target;
 use crate::what_if::{Outcome, edit, recorded_least, settled};
 use vramscope_inference::{
-    Applied, Arena, ChangedRun, Cost, Covers, Editable, Grows, Lasts, Lever, LeverBasis, Question,
-    Recipe, Rest, Search, WhatIf, settings_text,
+    Applied, Arena, ChangedRun, Cost, Covers, Editable, Grows, Lasts, Lever, LeverBasis, Machine,
+    Question, Recipe, Rest, Search, WhatIf, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -49,6 +50,8 @@ pub(super) struct Trial<'a> {
     pub(super) min_percent: u64,
     /// The inputs of the largest step before the one that failed, as a part of its own.
     pub(super) earlier_batch: Option<f64>,
+    /// The GPU for which times are estimated; `None` if its speeds are not known.
+    pub(super) machine: Option<Machine>,
     /// The growth from step to step, if the run has one.
     pub(super) grows: Option<Grows>,
     /// The peak of `active_bytes` without a change, by the sizes of blocks alone.
@@ -99,6 +102,7 @@ impl<'a> Trial<'a> {
         let before = base.active_peak(&model.settings, budget).await;
         let [replayed, _] = base.free_peaks(&model.settings, budget).await;
         let (at_most, earlier_batch, grows, now) = (available, None, None, None);
+        let machine = machine(target, available);
         Some(Self {
             target,
             model,
@@ -108,6 +112,7 @@ impl<'a> Trial<'a> {
             at_most,
             min_percent: MIN_SAVING_PERCENT,
             earlier_batch,
+            machine,
             grows,
             before,
             replayed,
@@ -237,7 +242,19 @@ impl<'a> Trial<'a> {
         budget: &mut Budget,
     ) -> Option<Lever> {
         let evidence = self.target.entry.evidence(self.target.index);
-        let run = self.arena.apply(evidence, &candidate.recipes, budget).await.ok()?;
+        let (run, arena, recipes) = (self.editable, &mut self.arena, &candidate.recipes);
+        let on = self.machine.filter(|_| candidate.cost == Cost::Time);
+        let mut seconds = match (&on, &recipes[..]) {
+            (Some(on), [_, _, ..]) => {
+                seconds_percent(self.target, run, arena, recipes, on, budget).await
+            }
+            _ => None,
+        };
+        let run = self.arena.apply(evidence, recipes, budget).await.ok()?;
+        if let (Some(on), [recipe]) = (&on, &recipes[..]) {
+            seconds = self.editable.seconds_percent(recipe, &run, on);
+        }
+        let seconds = seconds.zip(on.map(|on| on.speeds.name));
         let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
         let active = run.active_peak(settings, budget).await;
         let lowers = self.before.saturating_sub(active);
@@ -246,7 +263,8 @@ impl<'a> Trial<'a> {
             return None;
         }
         let rest = self.editable.rest;
-        let known = Known { candidate, settings, lowers, rest, error_percent: run.error_percent() };
+        let error_percent = run.error_percent();
+        let known = Known { candidate, settings, lowers, rest, error_percent, seconds };
         if let Some(at_most) = self.at_most.filter(|&at_most| active > at_most)
             && !words::is_tried(candidate)
         {
@@ -324,7 +342,8 @@ pub(super) fn of_settings(
     settings: &AllocatorSettings,
     [now, needs]: [u64; 2],
 ) -> Lever {
-    let known = Known { candidate, settings, lowers: 0, rest: Rest::Whole, error_percent: None };
+    let (rest, error_percent, seconds) = (Rest::Whole, None, None);
+    let known = Known { candidate, settings, lowers: 0, rest, error_percent, seconds };
     let lever = known.lever(target, None, &[], Some(Outcome::Fits), needs, None);
     let saving_bytes = Bytes(now.saturating_sub(needs));
     Lever { now_bytes: Bytes(now), saving_bytes, ..lever }
@@ -337,6 +356,8 @@ struct Known<'a> {
     lowers: u64,
     rest: Rest,
     error_percent: Option<f64>,
+    /// By how much a step gets longer, in percent, and the GPU of the estimate.
+    seconds: Option<([u32; 2], &'static str)>,
 }
 
 impl Known<'_> {
@@ -374,6 +395,8 @@ impl Known<'_> {
             needs_bytes: Bytes(needs),
             saving_bytes: Bytes(0),
             cost: self.candidate.cost,
+            seconds_percent: self.seconds.map(|of| of.0),
+            seconds_gpu: self.seconds.map(|of| of.1.to_owned()),
             outcome,
             short_by: short.map(Bytes),
             covers: Covers::of(self.rest),

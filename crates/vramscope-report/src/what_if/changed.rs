@@ -3,7 +3,7 @@
 use super::edits::edit;
 use super::{Configuration, Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
-use crate::levers::{MAX_TOLD, correction, levers};
+use crate::levers::{MAX_TOLD, correction, levers, machine, seconds_percent};
 use crate::optimizations::{features, proof_of};
 use crate::target::Target;
 use vramscope_inference::Covers;
@@ -278,6 +278,11 @@ async fn scenario(
     budget: &mut Budget,
 ) -> ScenarioRecord {
     let evidence = target.entry.evidence(target.index);
+    let on = machine(target, change.options.memory().or(change.options.pytorch_memory));
+    let seconds = match &on {
+        Some(on) => seconds_percent(target, editable, arena, change.recipes, on, budget).await,
+        None => None,
+    };
     let run = match arena.apply(evidence, change.recipes, budget).await {
         Ok(run) => run,
         Err(declined) => return change.declined(target, editable.rest, declined),
@@ -286,6 +291,8 @@ async fn scenario(
     let least = run.least(change.settings, budget).await.saturating_add_signed(change.by);
     answer.fits = settled(answer.fits, least, change.available, change.at_most);
     let mut record = change.record(target, &run, &answer, least);
+    record.seconds_percent = seconds;
+    record.seconds_gpu = on.filter(|_| seconds.is_some()).map(|on| on.speeds.name.to_owned());
     if !change.options.recipes.is_empty() {
         let both = change.recipes.iter().zip(&run.applied);
         record.edits = both.filter_map(|(one, of)| edit(target, editable, one, of).0).collect();
@@ -364,6 +371,8 @@ impl Change<'_> {
             limited_by: None,
             rest: Some(rest),
             found: Vec::new(),
+            seconds_percent: None,
+            seconds_gpu: None,
             edits: Vec::new(),
             declined: None,
             recorded_oom_event: target.trace().ooms.first().map(|oom| oom.event),

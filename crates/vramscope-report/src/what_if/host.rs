@@ -171,6 +171,8 @@ fn record(
         rest: None,
         covers: answer.map(|_| Covers::Run),
         found: Vec::new(),
+        seconds_percent: None,
+        seconds_gpu: None,
         edits: Vec::new(),
         declined,
         recorded_oom_event: None,

@@ -21,7 +21,7 @@ pub use limit::RankLimit;
 pub use options::{Configuration, Item, Options, WrongItem};
 pub use text::{
     basis_text, batch_text, calibration_text, limit_text, outcome_text, plan_text, range_text,
-    rest_text, sentence,
+    rest_text, sentence, time_text,
 };
 pub use vramscope_inference::{EditRecord, Outcome};
 
@@ -172,6 +172,13 @@ pub struct ScenarioRecord {
     pub covers: Option<Covers>,
     /// What each change found: these are its assumptions.
     pub found: Vec<String>,
+    /// How much longer a step takes, in percent: at least and at most. An estimate, as of levers.
+    /// Null where no change costs time, and where no estimate can be defended.
+    #[serde(default)]
+    pub seconds_percent: Option<[u32; 2]>,
+    /// The GPU of that estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_gpu: Option<String>,
     /// The changes as edits of the program; empty for what was not asked for, and without a
     /// prediction.
     pub edits: Vec<EditRecord>,
@@ -509,6 +516,8 @@ impl ScenarioRecord {
             covers: Some(Covers::Run),
             curve: Vec::new(),
             found: Vec::new(),
+            seconds_percent: None,
+            seconds_gpu: None,
             edits: Vec::new(),
             declined: None,
             recorded_oom_event: trace.ooms.first().map(|oom| oom.event),

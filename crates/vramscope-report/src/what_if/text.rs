@@ -1,6 +1,7 @@
 //! The words of a prediction.
 
 use super::{CapacityRecord, Outcome, PartsRecord, ScenarioRecord, WhatIfReport};
+use crate::diagnostic::longer;
 use crate::levers::{MAX_BATCH, PlanRecord};
 use vramscope_inference::Covers;
 use vramscope_inference::{Rest, SimulatedBasis, WhatIf};
@@ -40,6 +41,15 @@ pub fn plan_text(plan: &PlanRecord) -> String {
             format!("{needs}, and PyTorch can have {have}.{batch} It fits with one of:")
         }
     }
+}
+
+/// How much longer a step takes with the changes of a scenario. `None` without an estimate.
+pub fn time_text(scenario: &ScenarioRecord) -> Option<String> {
+    let longer = longer(scenario.seconds_percent?);
+    let (change, gpu) = (&scenario.change, scenario.seconds_gpu.as_deref()?);
+    Some(format!(
+        "{change}: {longer} time a step, estimated by the data sheet of the {gpu}, not measured."
+    ))
 }
 
 /// A factor of the batch: `1.52 x the batch`. `None` without one.

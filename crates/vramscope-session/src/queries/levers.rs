@@ -4,7 +4,7 @@ use super::shares::fraction;
 use crate::messages::Quantity;
 use crate::messages::views::{AsRecorded, LeverItem, LeverSetting, Levers, OtherChanges};
 use vramscope_inference::{Covers, FindingId, LeverBasis, WhatIf, capitalized};
-use vramscope_report::diagnostic::LeverRow;
+use vramscope_report::diagnostic::{LeverRow, longer, time_note};
 use vramscope_report::what_if::{Outcome, batch_text, why_no_model};
 use vramscope_report::{
     FindingKind, Lever, LeverTable, NoLever, Target, findings, lever_question, lever_table,
@@ -97,6 +97,8 @@ fn item(at: Target<'_>, lever: &Lever, limit: Option<Bytes>, whole: u64) -> Leve
             _ => row.verdict.clone(),
         },
         cost: lever.cost,
+        time: lever.seconds_percent.map(|of| format!("est. {}", longer(of))).unwrap_or_default(),
+        time_basis: lever.seconds_gpu.as_deref().map(time_note).unwrap_or_default(),
         basis: match lever.basis {
             LeverBasis::Replayed if lever.is_short() => "replayed".to_owned(),
             LeverBasis::Replayed => match (lever.error_percent, lever.range) {

@@ -15,7 +15,13 @@ const EDGES: [(&str, &[&str]); 18] = [
     ("vramscope-trace", &["vramscope-allocator", "vramscope-snapshot", "vramscope-units"]),
     (
         "vramscope-inference",
-        &["vramscope-allocator", "vramscope-snapshot", "vramscope-trace", "vramscope-units"],
+        &[
+            "vramscope-allocator",
+            "vramscope-gpus",
+            "vramscope-snapshot",
+            "vramscope-trace",
+            "vramscope-units",
+        ],
     ),
     ("vramscope-render", &["vramscope-units"]),
     (

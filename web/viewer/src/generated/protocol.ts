@@ -2468,6 +2468,17 @@ saving_bytes: Bytes,
  */
 cost: Cost, 
 /**
+ * How much longer a step takes, in percent: at least and at most. An estimate from the
+ * device's data sheet, which was not measured on a GPU. Absent unless `cost` is `time`, and where
+ * no estimate can be defended.
+ */
+seconds_percent?: [number, number] | null, 
+/**
+ * The GPU of that estimate: the one that was asked for, or else that of the recording, or else
+ * an H100.
+ */
+seconds_gpu?: string | null, 
+/**
  * Whether the run goes through with the memory that PyTorch can have; null if no limit is
  * known.
  */
@@ -3286,6 +3297,15 @@ verdict: string,
  * The price.
  */
 cost: Cost, 
+/**
+ * How much longer a step takes with a change that costs time: `est. +18 to 26 %`. Empty
+ * without an estimate.
+ */
+time: string, 
+/**
+ * What that estimate is, in words; empty without one.
+ */
+timeBasis: string, 
 /**
  * How the number was obtained: `replayed ±5 %`.
  */

@@ -15,6 +15,7 @@ pub(super) static ACCUMULATE: Change = Change {
            More passes have the same peak",
     error_percent: Some(5.0),
     cost: Cost::Time,
+    slows: Slows::Repeats,
     tries: |_| vec![Value::Parts(2)],
     is_smaller_batch: true,
     moves_blocks: true,

@@ -34,6 +34,25 @@ named! {
     }
 }
 
+/// What makes a step longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slows {
+    /// Nothing.
+    Not,
+    /// Something that no file shows.
+    Unknown,
+    /// Backward computes the new blocks again.
+    Recomputes,
+    /// Backward computes the logits and the loss again.
+    Loss,
+    /// The new blocks cross the link to the host twice.
+    Crosses,
+    /// Forward and backward run as many times as it has parts.
+    Repeats,
+    /// The optimizer runs once for each parameter.
+    Updates,
+}
+
 /// Changes of one group are forms of one change: two of them do not combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
@@ -95,6 +114,8 @@ pub struct Change {
     pub error_percent: Option<f64>,
     /// The price.
     pub cost: Cost,
+    /// What makes a step longer.
+    pub(crate) slows: Slows,
     /// The values with which it is tried after a failure and as a saving.
     pub tries: fn(&Offer<'_>) -> Vec<Value>,
     /// Its saving counts so much beside those of others, in percent.
@@ -146,6 +167,7 @@ impl Change {
         does: "",
         error_percent: None,
         cost: Cost::Edit,
+        slows: Slows::Not,
         tries: |_| Vec::new(),
         worth_percent: 100,
         is_smaller_batch: false,

@@ -15,6 +15,7 @@ const MIN_INPUT: u64 = 64 << 10;
 pub(super) const PLAIN: Change = Change {
     error_percent: Some(5.0),
     cost: Cost::Time,
+    slows: Slows::Recomputes,
     moves_blocks: true,
     group: Group::Graph,
     line: Line::Blocks,

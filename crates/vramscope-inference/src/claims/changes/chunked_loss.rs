@@ -14,6 +14,7 @@ pub(super) static CHUNKED_LOSS: Change = Change {
            The gradients of the head's weight add up beside them",
     error_percent: Some(6.0),
     cost: Cost::Edit,
+    slows: Slows::Loss,
     tries: |_| vec![Value::Parts(8)],
     cause: Some("copies of the logits: chunked or fused cross-entropy"),
     moves_blocks: true,

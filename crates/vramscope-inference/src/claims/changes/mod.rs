@@ -46,6 +46,7 @@ mod value;
 mod words;
 mod zero_grad;
 
+pub(crate) use change::Slows;
 pub use change::{Change, Cost, Features, Offer, Optimization};
 pub use compare::Changes;
 pub use edit_at::EditAt;

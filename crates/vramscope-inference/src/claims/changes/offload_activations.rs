@@ -12,6 +12,7 @@ pub(super) static OFFLOAD: Change = Change {
     does: "what is kept for backward dies after two requests, and comes back before its use",
     error_percent: Some(5.0),
     cost: Cost::Time,
+    slows: Slows::Crosses,
     tries: |_| vec![Value::None],
     // Each activation crosses the bus twice.
     worth_percent: 50,

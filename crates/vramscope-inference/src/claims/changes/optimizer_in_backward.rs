@@ -13,6 +13,7 @@ pub(super) static IN_BACKWARD: Change = Change {
     does: "a gradient dies at birth, with two temporaries beside it",
     error_percent: Some(3.0),
     cost: Cost::Time,
+    slows: Slows::Updates,
     tries: |_| vec![Value::None],
     moves_blocks: true,
     apply: |lives, facts, _, _| optimizer_in_backward(lives, facts),

@@ -1,6 +1,8 @@
 //! Imports of the files of changes.
 
-pub(super) use super::change::{Change, Compared, Cost, Features, Group, Line, came, came_or_went};
+pub(super) use super::change::{
+    Change, Compared, Cost, Features, Group, Line, Slows, came, came_or_went,
+};
 pub(super) use super::value::Value;
 pub(super) use super::words::{ProofWords, part_of};
 pub(super) use crate::category::Category;

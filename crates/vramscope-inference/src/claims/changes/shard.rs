@@ -12,6 +12,7 @@ pub(super) static SHARD: Change = Change {
            and of the root live beside them",
     error_percent: Some(4.0),
     cost: Cost::Time,
+    slows: Slows::Unknown,
     moves_blocks: true,
     apply: |lives, facts, value, _| shard(lives, facts, value.parts()),
     is_on: Some(is_on),

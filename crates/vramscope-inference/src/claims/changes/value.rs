@@ -30,7 +30,7 @@ impl Value {
     }
 
     /// The number of parts; 1 without one, which changes nothing.
-    pub(super) fn parts(&self) -> u32 {
+    pub(crate) fn parts(&self) -> u32 {
         if let Self::Parts(parts) = self { *parts } else { 1 }
     }
 

@@ -69,6 +69,11 @@ pub struct LeverItem {
     pub verdict: String,
     /// The price.
     pub cost: Cost,
+    /// How much longer a step takes with a change that costs time: `est. +18 to 26 %`. Empty
+    /// without an estimate.
+    pub time: String,
+    /// What that estimate is, in words; empty without one.
+    pub time_basis: String,
     /// How the number was obtained: `replayed ±5 %`.
     pub basis: String,
     /// What it does, for the first row and for a tooltip; may be empty.

@@ -150,6 +150,7 @@ export function LeverRow({
 }: RowProperties) {
   const { levers } = owners;
   const { id, text, needs, gauge, outcome, verdict, cost, basis, why, question } = item;
+  const { time, timeBasis } = item;
   const isChosen = levers.isChosen(item);
   const isCard = reason !== null;
   const place = <LeverPlace item={item} {...owners} />;
@@ -183,7 +184,9 @@ export function LeverRow({
       </span>
       <Gauge needs={gauge} answer={answer} />
       <Verdict outcome={outcome} text={verdict} answer={answer} />
-      <span class="lever-cost">{cost}</span>
+      <span class="lever-cost" title={timeBasis}>
+        {time || cost}
+      </span>
       <span class="lever-basis">{basis}</span>
       {isCard && (reason !== "" || item.site !== "") && (
         <p class="lever-why" title={reason}>
