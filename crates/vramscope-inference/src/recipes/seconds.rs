@@ -68,6 +68,11 @@ const ERROR: f64 = 0.15;
 /// Calls that copy a block to the host and back.
 const CALLS_OF_COPIES: f64 = 3.0;
 
+/// The ends of a range are at most this many times apart, beyond the ten percent that nobody
+/// minds: a wider one says nothing.
+const MOST_APART: f64 = 3.5;
+const TEN_PERCENT: f64 = 0.1;
+
 /// Results whose products are known, at least, of those that are products, in percent of bytes.
 const MIN_KNOWN_PERCENT: f64 = 70.0;
 
@@ -308,7 +313,8 @@ impl StepWork {
         }
         let low = all.iter().copied().reduce(f64::min)?;
         let high = all.into_iter().reduce(f64::max)?;
-        Some([low * 100.0, high * 100.0])
+        let is_narrow = high + TEN_PERCENT <= MOST_APART * (low + TEN_PERCENT);
+        is_narrow.then_some([low * 100.0, high * 100.0])
     }
 }
 
