@@ -120,7 +120,7 @@ fn every_command_with_an_answer_has_a_schema_and_a_test() {
         commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
     // Further lines about a command.
     commands.remove("");
-    let others = "completions dry-run export help mcp record schema serve skill";
+    let others = "completions dry-run export fix help mcp record schema serve skill";
     for other in others.split(' ') {
         assert!(commands.remove(other), "{other}");
     }

@@ -13,7 +13,7 @@ const COMMANDS: [(&str, &str); 16] = [
     ("record", "-o DIR SCRIPT ..  record a Python program, or any command after --"),
     ("diagnose", "PATH..          what is wrong, why, what to change; --all lists all"),
     ("dry-run", "SCRIPT           run a PyTorch program without a GPU: does it fit"),
-    ("fix", "SCRIPT|PATH          the best change, made in the source and run without a GPU"),
+    ("fix", "SCRIPT|PATH          make the best change in the source, and run it dry"),
     ("peak", "PATH                what holds memory; --by line|module, --tree, --at"),
     ("steps", "PATH               each step and its phases, what stays, growth"),
     ("what-if", "PATH             other settings, devices, batches, changed programs"),
