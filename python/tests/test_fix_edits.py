@@ -418,6 +418,14 @@ REFUSED = [
         "for x in d:\n    kept.append(m(x))\nloss = sum(kept)\nloss.backward()\n",
     ),
     (
+        "a list of skip connections",
+        "drop",
+        0,
+        {"recipe": None, "holders": ("hs",)},
+        "class Net:\n    def forward(self, x):\n        hs = []\n        hs.append(x)\n"
+        "        return torch.cat([x, hs.pop()])\n",
+    ),
+    (
         "a function of all rows",
         "in_parts:2",
         3,

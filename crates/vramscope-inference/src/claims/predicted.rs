@@ -106,8 +106,8 @@ pub struct Lever {
     /// The price.
     pub cost: Cost,
     /// How much longer a step takes, in percent: at least and at most. An estimate from the
-    /// device's data sheet, which was not measured on a GPU. Absent unless `cost` is `time`, and where
-    /// no estimate can be defended.
+    /// device's data sheet, which was not measured on a GPU. Absent unless `cost` is `time`, and
+    /// where no estimate can be defended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_percent: Option<[u32; 2]>,
     /// The GPU of that estimate: the one that was asked for, or else that of the recording, or else

@@ -17,7 +17,7 @@ pub(crate) mod lives;
 pub(crate) mod order;
 pub(crate) mod replay;
 mod rest;
-mod seconds;
+pub(crate) mod seconds;
 mod settle;
 
 pub use arena::Arena;
@@ -124,7 +124,7 @@ pub struct Editable {
     is_sure: bool,
     pub(crate) facts: Facts,
     /// What a typical step does; `None` without a training pass.
-    work: Option<StepWork>,
+    pub(crate) work: Option<StepWork>,
     /// The settings of the recording.
     settings: AllocatorSettings,
     /// How the step that failed was completed.

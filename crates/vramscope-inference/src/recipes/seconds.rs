@@ -7,14 +7,11 @@
 
 mod multiplied;
 
-use super::Editable;
 use super::lives::{Life, Lives};
-use super::replay::ChangedRun;
 use crate::category::Category;
-use crate::claims::changes::{Recipe, Slows};
 use crate::recipes::facts::{Facts, Pass, logits};
 use crate::step_phases::StepPhase;
-use multiplied::Multiplied;
+use multiplied::{Multiplied, is_result};
 use vramscope_gpus::Speeds;
 use vramscope_trace::Clock;
 
@@ -59,14 +56,14 @@ const LINK: [f64; 2] = [0.85, 0.5];
 const RECORDED: f64 = 1.5;
 
 /// Calls of an optimizer for one parameter alone.
-const CALLS_OF_UPDATE: f64 = 12.0;
+pub(crate) const CALLS_OF_UPDATE: f64 = 12.0;
 
 /// By how much the time of a change differs from what shapes of all operations give, as a part: at
 /// most in 10 programs that were counted on a dry run.
 const ERROR: f64 = 0.15;
 
 /// Calls that copy a block to the host and back.
-const CALLS_OF_COPIES: f64 = 3.0;
+pub(crate) const CALLS_OF_COPIES: f64 = 3.0;
 
 /// The ends of a range are at most this many times apart, beyond the ten percent that nobody
 /// minds: a wider one says nothing.
@@ -78,20 +75,20 @@ const MIN_KNOWN_PERCENT: f64 = 70.0;
 
 /// What a part of a step does.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Work {
+pub(crate) struct Work {
     /// Multiplications and additions of products of 16-bit numbers.
-    half: f64,
+    pub(crate) half: f64,
     /// The same of 32-bit numbers.
-    single: f64,
+    pub(crate) single: f64,
     /// Bytes of new blocks.
-    written: f64,
+    pub(crate) written: f64,
     /// Bytes that are read and written besides.
-    moved: f64,
+    pub(crate) moved: f64,
     /// Calls.
-    calls: f64,
+    pub(crate) calls: f64,
     /// Bytes of results of layers that multiply: their share stands for products that are not
     /// known.
-    results: f64,
+    pub(crate) results: f64,
 }
 
 impl Work {
@@ -116,7 +113,7 @@ impl Work {
         }
     }
 
-    fn times(self, factor: f64) -> Self {
+    pub(crate) fn times(self, factor: f64) -> Self {
         Self {
             half: self.half * factor,
             single: self.single * factor,
@@ -139,29 +136,25 @@ impl Work {
 /// What a step does without a change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepWork {
-    forward: Work,
-    backward: Work,
+    pub(crate) forward: Work,
+    pub(crate) backward: Work,
     optimizer: Work,
     /// From the first forward pass to the end of the last backward pass.
     span: [f64; 2],
     products: Vec<Multiplied>,
     /// Whether the products are known.
-    is_known: bool,
+    pub(crate) is_known: bool,
     /// Whether autocast converts what layers read: their result is the last block of a call.
-    has_casts: bool,
+    pub(crate) has_casts: bool,
     /// Bytes of the parameters as products read them, and of all gradients.
-    weights: f64,
-    gradients: f64,
+    pub(crate) weights: f64,
+    pub(crate) gradients: f64,
     /// Parameters with a gradient.
-    trained: f64,
+    pub(crate) trained: f64,
     /// The work of the logits and of the loss, in forward.
-    loss: Option<Work>,
+    pub(crate) loss: Option<Work>,
     /// Seconds from one step to the next in the recording.
     recorded: Option<f64>,
-}
-
-fn is_result(life: &Life) -> bool {
-    !life.is_of_model() && life.category != Category::Workspace
 }
 
 impl StepWork {
@@ -259,14 +252,14 @@ impl StepWork {
     }
 
     /// The new blocks of a changed run in the step, by birth.
-    fn new_blocks<'l>(&self, changed: &'l [Life]) -> Vec<&'l Life> {
+    pub(crate) fn new_blocks<'l>(&self, changed: &'l [Life]) -> Vec<&'l Life> {
         let [begin, end] = self.span;
         let is_new = |life: &&Life| life.is_new && (begin..end).contains(&life.begin);
         changed.iter().filter(is_new).filter(|life| is_result(life)).collect()
     }
 
     /// What making blocks again takes that forward makes.
-    fn again(&self, blocks: &[&Life]) -> Work {
+    pub(crate) fn again(&self, blocks: &[&Life]) -> Work {
         let mut work = Work::default();
         for (at, life) in blocks.iter().enumerate() {
             let next = blocks.get(at + 1).map(|next| next.stack);
@@ -277,8 +270,14 @@ impl StepWork {
         work
     }
 
+    /// Bytes of weights that layers save beside what they read. Autocast's copies of weights are
+    /// new blocks.
+    pub(crate) fn saved_weights(&self) -> f64 {
+        if self.has_casts { 0.0 } else { self.products.iter().map(|one| one.weight).sum() }
+    }
+
     /// How much longer a step takes, in percent, at least and at most.
-    fn range(&self, more: Work, crossing: f64, on: &Machine) -> Option<[f64; 2]> {
+    pub(crate) fn range(&self, more: Work, crossing: f64, on: &Machine) -> Option<[f64; 2]> {
         let step = self.step();
         let recorded = self.recorded.filter(|_| on.is_recorded);
         let device = ASSUMED.map(|one| step.seconds(&on.speeds, &one)[0]);
@@ -330,56 +329,6 @@ fn step_seconds(facts: &Facts, clock: &Clock) -> Option<f64> {
     all.sort_unstable();
     let middle = *all.get(all.len() / 2)?;
     Some(middle as f64 * 1e-6)
-}
-
-impl Editable {
-    /// How much longer a step takes with a recipe, in percent: at least and at most, outward to two
-    /// digits. An estimate; `None` where the file lacks the facts for one.
-    pub fn seconds_percent(
-        &self,
-        recipe: &Recipe,
-        changed: &ChangedRun<'_>,
-        on: &Machine,
-    ) -> Option<[u32; 2]> {
-        let of = self.work.as_ref()?;
-        let new = of.new_blocks(changed.lives());
-        let range = match recipe.change.slows {
-            Slows::Not => Some([0.0; 2]),
-            Slows::Unknown => None,
-            Slows::Recomputes => of.range(of.again(&new), 0.0, on),
-            Slows::Loss => of.range(of.loss?, 0.0, on),
-            Slows::Crosses => {
-                // A layer saves its weight, too. Autocast's copies of weights are new blocks.
-                let weights = of.products.iter().map(|one| one.weight).sum::<f64>();
-                let weights = if of.has_casts { 0.0 } else { weights };
-                let bytes = new.iter().map(|life| life.bytes).sum::<u64>() as f64 + weights;
-                let calls = new.len() as f64 * CALLS_OF_COPIES;
-                of.range(Work { calls, ..Work::default() }, 2.0 * bytes, on)
-            }
-            Slows::Repeats if !of.is_known => None,
-            Slows::Repeats => {
-                // Each further pass reads the weights in forward and backward, and adds its
-                // gradients to those that are there.
-                let more = f64::from(recipe.value.parts().saturating_sub(1));
-                let moved = 2.0 * of.weights + 3.0 * of.gradients;
-                let calls = of.forward.calls + of.backward.calls;
-                of.range(Work { moved, calls, ..Work::default() }.times(more), 0.0, on)
-            }
-            Slows::Updates if !of.is_known => None,
-            Slows::Updates => {
-                let calls = of.trained * CALLS_OF_UPDATE;
-                of.range(Work { calls, ..Work::default() }, 0.0, on)
-            }
-        };
-        range.map(rounded)
-    }
-}
-
-/// Outward to whole numbers, from 100 on to two digits.
-fn rounded([low, high]: [f64; 2]) -> [u32; 2] {
-    let unit = |value: f64| 10_f64.powi((value.max(1.0).log10().floor() as i32 - 1).max(0));
-    let [down, up] = [unit(low), unit(high)];
-    [((low / down).floor() * down) as u32, ((high / up).ceil() * up) as u32]
 }
 
 #[cfg(test)]
@@ -477,13 +426,5 @@ mod tests {
         let work = StepWork { forward, backward: forward.times(2.0), ..StepWork::default() };
         let again = Work { written: 1e12, results: 5e8, ..Work::default() };
         is_near(work.range(again, 0.0, &on("H100", false)), [16.67, 38.33]);
-    }
-
-    #[test]
-    fn ranges_are_rounded_outward() {
-        assert_eq!(rounded([17.9, 26.1]), [17, 27]);
-        assert_eq!(rounded([0.0, 0.2]), [0, 1]);
-        assert_eq!(rounded([314.0, 781.0]), [310, 790]);
-        assert_eq!(rounded([999.0, 1001.0]), [990, 1100]);
     }
 }

@@ -10,7 +10,7 @@ import libcst as cst
 from ..lever import Lever
 from ..rewrite import Declined, Tree, expression, last_name
 from ..sources import Sources
-from .places import is_backward, shown
+from .places import assigned, is_backward, shown
 
 #: Methods whose result is a tensor.
 _OF_TENSORS = ("detach", "clone", "to", "float", "half", "bfloat16", "contiguous", "squeeze")
@@ -147,6 +147,12 @@ def _tensor(tree: Tree, value: cst.BaseExpression) -> cst.BaseExpression:
 
 def _check_unused_by_backward(tree: Tree, holder: str, store: cst.BaseExpression) -> None:
     """Backward may need the graph of what is kept."""
+    function = tree.above(store, cst.FunctionDef)
+    if function is not None and function.name.value in ("forward", "__call__"):
+        reads = [one for one in tree.all(cst.Name, function.body) if one.value == holder]
+        made = assigned(tree, holder, function)
+        if len(reads) > 1 + len(made):
+            raise Declined(f"{function.name.value}() uses what {holder} keeps")
     for small in tree.all(cst.BaseSmallStatement):
         if is_backward(small, tree) is None:
             continue

@@ -39,6 +39,7 @@ mod params_bf16;
 mod parse;
 mod prelude;
 mod recipe;
+mod seconds;
 mod sequence;
 mod shard;
 mod upcast_off;
@@ -46,7 +47,6 @@ mod value;
 mod words;
 mod zero_grad;
 
-pub(crate) use change::Slows;
 pub use change::{Change, Cost, Features, Offer, Optimization};
 pub use compare::Changes;
 pub use edit_at::EditAt;

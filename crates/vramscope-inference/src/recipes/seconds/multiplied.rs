@@ -5,13 +5,18 @@
 //! last block before the result that is live and whose width times that of the result is the size
 //! of a parameter.
 
-use super::is_result;
+use crate::category::Category;
 use crate::evidence::marks::Mark;
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{Life, Lives};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use vramscope_snapshot::StackId;
+
+/// Whether a block is what an operation makes.
+pub(super) fn is_result(life: &Life) -> bool {
+    !life.is_of_model() && life.category != Category::Workspace
+}
 
 /// Blocks before a result among which its input is searched.
 const MAX_BACK: usize = 16;
@@ -113,7 +118,7 @@ fn layers(
     let inputs = inputs.filter(|input| input.end > of.begin && is_result(input));
     let elements = |life: &Life, element: u64| {
         let certain = u64::from(life.element);
-        let is_one = (certain == 0 || certain == element) && life.bytes % element == 0;
+        let is_one = (certain == 0 || certain == element) && life.bytes.is_multiple_of(element);
         is_one.then_some(life.bytes / element)
     };
     let sizes = inputs.flat_map(move |input| {
