@@ -2469,8 +2469,8 @@ saving_bytes: Bytes,
 cost: Cost, 
 /**
  * How much longer a step takes, in percent: at least and at most. An estimate from the
- * device's data sheet, which was not measured on a GPU. Absent unless `cost` is `time`, and where
- * no estimate can be defended.
+ * device's data sheet, which was not measured on a GPU. Absent unless `cost` is `time`, and
+ * where no estimate can be defended.
  */
 seconds_percent?: [number, number] | null, 
 /**
