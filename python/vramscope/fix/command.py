@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> None:
     if options.format == "json":
         print(json.dumps(fix.record(), indent=1))
     else:
-        print(fix.words(), end="")
+        print(fix.words(arguments), end="")
     raise SystemExit(status)
 
 

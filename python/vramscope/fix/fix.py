@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import shlex
 from typing import Any
 
 from .. import _vramscope
@@ -94,8 +95,8 @@ class Fix:
             "is_written": self.is_written,
         }
 
-    def words(self) -> str:
-        """The answer in text."""
+    def words(self, given: list[str]) -> str:
+        """The answer in text. ``given`` is the command line, for what writes the change."""
         assert self.before is not None and self.search is not None
         lines = [f"before:    {self._ran(self.before)}"]
         for one in self.search.tries:
@@ -118,7 +119,7 @@ class Fix:
         lines.append(f"dry run:   {self._ran(found.ran)}{_compared(found)}")
         if found.diff:
             lines += ["", found.diff.rstrip("\n")]
-        lines += ["", *self._next(found)]
+        lines += ["", *self._next(found, given)]
         return "\n".join(lines) + "\n"
 
     def _ran(self, ran: Ran) -> str:
@@ -146,7 +147,7 @@ class Fix:
                 return ["", f"By hand{at}: {own['what']}", *body]
         return []
 
-    def _next(self, found: Try) -> list[str]:
+    def _next(self, found: Try, given: list[str]) -> list[str]:
         lines = []
         if found.conf is not None:
             lines.append(f"help: export {CONF}={found.conf}")
@@ -158,7 +159,9 @@ class Fix:
             )
             lines.append(f"written: {names}")
         elif found.changes:
-            lines.append(f"help: vramscope fix --apply {found.name} --write ... writes it")
+            chosen = [] if "--apply" in given else ["--apply", found.name]
+            command = shlex.join(["vramscope", "fix", "--write", *chosen, *given])
+            lines.append(f"help: {command}")
         return lines
 
 

@@ -104,7 +104,9 @@ def _size(sources: Sources, is_trained: bool) -> tuple[Tree, pathlib.Path, cst.B
         for path in sources.files
         for node, size in _numbers(sources.tree(path))
     ]
-    if len(found) != 1 or not is_trained:
+    if not is_trained:
+        raise Declined("no number in the source is the batch of an evaluation")
+    if len(found) != 1:
         raise Declined(f"{len(found)} numbers in the source are the size of a batch")
     return found[0]
 
