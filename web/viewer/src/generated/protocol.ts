@@ -3298,7 +3298,7 @@ verdict: string,
  */
 cost: Cost, 
 /**
- * How much longer a step takes with a change that costs time: `est. +18 to 26 %`. Empty
+ * How much longer a step takes with a change that costs time: `time, est. +18 to 26 %`. Empty
  * without an estimate.
  */
 time: string, 

@@ -69,7 +69,7 @@ pub struct LeverItem {
     pub verdict: String,
     /// The price.
     pub cost: Cost,
-    /// How much longer a step takes with a change that costs time: `est. +18 to 26 %`. Empty
+    /// How much longer a step takes with a change that costs time: `time, est. +18 to 26 %`. Empty
     /// without an estimate.
     pub time: String,
     /// What that estimate is, in words; empty without one.
