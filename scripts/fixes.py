@@ -37,7 +37,7 @@ def row(name: str, answer: dict) -> str:
     found = answer["fix"]
     if found is None:
         return f"| {name} | none of {len(answer['tries'])} | | | |"
-    predicted, needs = (found[key] / MIB for key in ("predicted_bytes", "needs_bytes"))
+    predicted, needs = ((found[key] or 0) / MIB for key in ("predicted_bytes", "needs_bytes"))
     change = f"{found['text']}: {'; '.join(found['edits'])}"
     return f"| {name} | {change} | {predicted:,.0f} | {needs:,.0f} | {found['seconds']:.0f} |"
 

@@ -31,7 +31,8 @@ class Lever:
     cures: str | None
     #: Expressions that hold the memory: ``val_losses``, ``s.attns``.
     holders: tuple[str, ...]
-    needs_bytes: int
+    #: What a replay says that the run needs; ``None`` where it was not replayed.
+    needs_bytes: int | None
     outcome: str | None
     #: The record.
     record: dict[str, Any]
@@ -56,6 +57,13 @@ def levers(diagnosis: dict[str, Any]) -> list[Lever]:
     ]
     for finding in findings.values():
         found += [_lever(record, finding, diagnosis) for record in finding.get("fixes", [])]
+    cured = {lever.record["cures"] for lever in found}
+    # What a finding advises was not always replayed. It can be run.
+    found += [
+        _of_finding(finding)
+        for finding in findings.values()
+        if finding["kind"] != "oom" and finding["id"] not in cured and not finding.get("fixes")
+    ]
     # One change may be told by two findings.
     known: set[tuple[object, ...]] = set()
     once = []
@@ -65,6 +73,31 @@ def levers(diagnosis: dict[str, Any]) -> list[Lever]:
             known.add(key)
             once.append(lever)
     return once
+
+
+def _heads(findings: list[dict[str, Any]]) -> tuple[str, ...]:
+    """The expressions that hold the memory of findings."""
+    holders = [holder for one in findings for holder in one.get("holders", [])]
+    heads = [_HEAD.match(holder.get("path", "")) for holder in holders]
+    return tuple(dict.fromkeys(head.group() for head in heads if head))
+
+
+def _of_finding(finding: dict[str, Any]) -> Lever:
+    place = finding["place"] or {}
+    return Lever(
+        name=finding["kind"],
+        text=finding["action"],
+        recipe=None,
+        value="",
+        conf=None,
+        file=place.get("file"),
+        line=place.get("line") or 0,
+        cures=finding["kind"],
+        holders=_heads([finding]),
+        needs_bytes=None,
+        outcome=None,
+        record={"edit": None, "cures": finding["id"]},
+    )
 
 
 def _lever(
@@ -80,7 +113,6 @@ def _lever(
         holding = grown if finding is None or finding["kind"] == "oom" else []
     else:
         holding = [finding]
-    heads = [_HEAD.match(holder.get("path", "")) for one in holding for holder in one["holders"]]
     if not place and finding is not None and finding["kind"] != "oom":
         place = {key: finding["place"][key] for key in ("file", "line")} if finding["place"] else {}
     return Lever(
@@ -92,7 +124,7 @@ def _lever(
         file=place.get("file"),
         line=place.get("line") or 0,
         cures=cures or None,
-        holders=tuple(dict.fromkeys(head.group() for head in heads if head)),
+        holders=_heads(holding),
         needs_bytes=record["needs_bytes"],
         outcome=record["outcome"],
         record=record,

@@ -8,7 +8,7 @@ import pathlib
 from typing import Any
 
 from ..dry.run import Program
-from .edits import edit
+from .edits import CURABLE, edit
 from .lever import Lever
 from .rewrite import Declined
 from .sources import Change, Sources
@@ -105,6 +105,8 @@ class Search:
         pending: list[tuple[Lever, Try | None]] = [(lever, None) for lever in levers]
         while pending and self._runs < MOST_RUNS:
             lever, onto = pending.pop(0)
+            if lever.needs_bytes is None and lever.cures not in CURABLE:
+                continue
             one = self.applied([lever], onto)
             if self.is_fix(one):
                 return one

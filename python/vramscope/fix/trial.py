@@ -105,7 +105,8 @@ def needs(snapshot: pathlib.Path, diagnosis: dict[str, Any]) -> int | None:
     """The least memory with which PyTorch runs what was recorded."""
     # Each lever was compared with it.
     for lever in levers(diagnosis):
-        return int(lever.record["now_bytes"])
+        if "now_bytes" in lever.record:
+            return int(lever.record["now_bytes"])
     for one in _ask("what-if", str(snapshot)).get("scenarios", []):
         if one["change"] == "as recorded" and one["least_device_memory"] is not None:
             return int(one["least_device_memory"])

@@ -40,8 +40,12 @@ _OF_FINDINGS: dict[str, Edit] = {
     "idle_model": holders.idle,
     "no_grad": around.no_grad,
     "one_piece": blocks.each,
-    "peak_cause": constructors.bound_queue,
+    "peak_cause": constructors.peak_cause,
 }
+
+
+#: The kinds of findings whose cure is an edit.
+CURABLE = frozenset(_OF_FINDINGS)
 
 
 def edit(lever: Lever, sources: Sources) -> str:

@@ -112,7 +112,18 @@ def bucket_views(lever: Lever, sources: Sources) -> str:
     return f"gradient_as_bucket_view=True at {shown(path, tree.lines(call)[0])}"
 
 
-def bound_queue(lever: Lever, sources: Sources) -> str:
+def peak_cause(lever: Lever, sources: Sources) -> str:
+    """A bound for what waits in a queue; results of an evaluation that go to the host."""
+    try:
+        return _bound_queue(lever, sources)
+    except Declined:
+        told = set_trainer_arguments(sources, eval_accumulation_steps="1")
+        if told is None:
+            raise
+        return told
+
+
+def _bound_queue(lever: Lever, sources: Sources) -> str:
     """A queue whose producer waits."""
     for holder in lever.holders:
         # ``ready.queue`` is the list inside of the queue ``ready``.
