@@ -97,7 +97,10 @@ fn item(at: Target<'_>, lever: &Lever, limit: Option<Bytes>, whole: u64) -> Leve
             _ => row.verdict.clone(),
         },
         cost: lever.cost,
-        time: lever.seconds_percent.map(|of| format!("time, est. {}", longer(of))).unwrap_or_default(),
+        time: lever
+            .seconds_percent
+            .map(|of| format!("time, est. {}", longer(of)))
+            .unwrap_or_default(),
         time_basis: lever.seconds_gpu.as_deref().map(time_note).unwrap_or_default(),
         basis: match lever.basis {
             LeverBasis::Replayed if lever.is_short() => "replayed".to_owned(),
