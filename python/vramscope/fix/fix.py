@@ -58,7 +58,10 @@ class Fix:
         self.search = Search(self._program, self.before, self.sources, self._output)
         levers = self.before.levers()
         if apply is not None:
-            one = self.search.applied([_named(levers, name) for name in apply.split(",")])
+            # The name of a set has commas, too.
+            is_set = any(lever.name == apply for lever in levers)
+            names = [apply] if is_set else apply.split(",")
+            one = self.search.applied([_named(levers, name) for name in names])
             self.found = one if self.search.is_fix(one) else None
         else:
             self.found = self.search.first(levers, sets=plan)
@@ -159,7 +162,9 @@ class Fix:
             )
             lines.append(f"written: {names}")
         elif found.changes:
-            chosen = [] if "--apply" in given else ["--apply", found.name]
+            # What a plan added is no change of the first run.
+            is_chosen = "--apply" in given or len(found.levers) > 1
+            chosen = [] if is_chosen else ["--apply", found.name]
             command = shlex.join(["vramscope", "fix", "--write", *chosen, *given])
             lines.append(f"help: {command}")
         return lines

@@ -4,7 +4,8 @@ use super::prelude::*;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 
-/// More of what a function made in earlier passes waits for backward, or is its result.
+/// The part of a function's bytes in earlier passes that may stay live after it, in percent: a
+/// small result. More waits for backward, or is a large result.
 const MAX_KEPT_PERCENT: u64 = 2;
 
 /// The failed request is divided, and with it what its function makes in the failed pass. Not where
