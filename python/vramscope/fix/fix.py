@@ -44,12 +44,14 @@ class Fix:
         self.found: Try | None = None
         self.search: Search | None = None
         self.is_written = False
+        #: Why the change was not written, if it was to be.
+        self.not_written: str | None = None
 
     def run(self, *, apply: str | None, plan: bool, write: bool, force: bool) -> int:
         """Looks for a change, and writes it if asked to. Returns the exit status.
 
         Raises:
-            NotRun: The program cannot be run here, or the change cannot be written.
+            NotRun: The program cannot be run here.
         """
         if self.before is None:
             self.before = dry_run(self._program, self._output / "before")
@@ -67,14 +69,16 @@ class Fix:
             self.found = self.search.first(levers, sets=plan)
         if write and self.found is not None and self.found.changes:
             self._write(force)
-        return 0 if self.found is not None else 1
+        return 1 if self.found is None else 2 if self.not_written else 0
 
     def _write(self, force: bool) -> None:
         assert self.found is not None
         try:
             write(self.found.changes, force=force)
         except Declined as reason:
-            raise NotRun(str(reason)) from None
+            # The answer of the runs is not lost.
+            self.not_written = str(reason)
+            return
         self.is_written = True
 
     def record(self) -> dict[str, Any]:
@@ -96,6 +100,7 @@ class Fix:
             "fix": record(self.found) if self.found is not None else None,
             "tries": [record(one) for one in self.search.tries],
             "is_written": self.is_written,
+            "not_written": self.not_written,
         }
 
     def words(self, given: list[str]) -> str:
@@ -161,6 +166,8 @@ class Fix:
                 str(change.path.relative_to(self.sources.root)) for change in found.changes
             )
             lines.append(f"written: {names}")
+        elif self.not_written is not None:
+            lines.append(f"not written: {self.not_written}")
         elif found.changes:
             # What a plan added is no change of the first run.
             is_chosen = "--apply" in given or len(found.levers) > 1
